@@ -19,12 +19,12 @@ if [ -z "${REUSE:-}" ]; then
     "$TOOLS/cluster/create.sh" "$cluster"
 fi
 "$TOOLS/images/load.sh" "$cluster"
-# what could not be installed stays, to be looked at
+# what could not be installed stays, to be inspected
 "$TOOLS/cluster/install-chart.sh" "$cluster" || KEEP=1 exec "$TOOLS/cluster/leave.sh" "$cluster" 1
 [ "${1:-}" != --prepare ] || exit 0
 run_suites() {
     [ $# -gt 0 ] || set -- /e2e/suites/
-    # e2e/runner.mjs says which of them run beside each other
+    # e2e/runner.mjs decides which of them run beside each other
     "$TOOLS/run-jest.sh" e2e e2e --reporters=default --reporters="$REPO/e2e/matrix-reporter.mjs" --testTimeout 600000 \
         "$@"
 }

@@ -103,7 +103,7 @@ suite_lint() {
     add_nx "$LOGS/test-lint.log"
     for check in format shell licences weaknesses; do
         if run_step "test-$check" "check_$check"; then
-            # what could not be looked at has neither passed nor failed
+            # what could not be checked has neither passed nor failed
             if grep '^not checked: ' "$LOGS/test-$check.log"; then continue; fi
             passed=$((passed + 1))
         else

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Upgrades from each earlier release to this one and back by `helm rollback`, with Pods running, and says what it cost them
+# Upgrades from each earlier release to this one and back by `helm rollback`, with Pods running, and reports what it cost them
 # (docs/operations.md). The cluster is the one of the e2e suites, made afresh and removed after.
 #   upgrade.sh [RELEASE...]     default: all in tools/upgrade/releases, in their order
 #   WRITE=1                     writes docs/benchmarks/upgrade.md

@@ -1,4 +1,4 @@
-/** Something that must hold: what was looked at, or what is wrong. */
+/** Something that must hold: what was checked, or what is wrong. */
 export interface Check {
     readonly name: string;
     readonly ok: boolean;
@@ -10,7 +10,7 @@ export class BrokenError extends Error {
     override readonly name = "BrokenError";
 }
 
-/** What the check resolves with is what was looked at; it does not hold if it rejects. */
+/** What the check resolves with is what was checked; it does not hold if it rejects. */
 export async function checked(name: string, check: () => Promise<string> | string): Promise<Check> {
     try {
         return { name, ok: true, text: await check() };
@@ -20,20 +20,20 @@ export async function checked(name: string, check: () => Promise<string> | strin
     }
 }
 
-/** How often something was looked at, and why not oftener, if there was a reason. */
-export interface Looks {
+/** How often something was polled, and why not oftener, if there was a reason. */
+export interface Polls {
     readonly count: number;
     readonly atLeast: number;
     readonly lastError?: unknown;
 }
 
-/** Returns what was looked at. Throws BrokenError with what was found, if anything, and if it was looked at too seldom. */
-export function nothingFound(found: Iterable<string>, { count, atLeast, lastError }: Looks, lookedAt: string): string {
+/** Returns the text. Throws BrokenError with what was found, if anything, and if there were too few polls. */
+export function nothingFound(found: Iterable<string>, { count, atLeast, lastError }: Polls, text: string): string {
     const all = [...found];
     if (all.length > 0) throw new BrokenError(all.slice(0, 20).join("; "));
     if (count < atLeast) {
         const why = lastError instanceof Error ? `: ${lastError.message}` : "";
-        throw new BrokenError(`looked at ${count} times only, not ${atLeast}${why}`);
+        throw new BrokenError(`polled ${count} times only, not ${atLeast}${why}`);
     }
-    return lookedAt;
+    return text;
 }

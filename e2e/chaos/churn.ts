@@ -36,7 +36,7 @@ export class Churn {
     readonly #services = new Set<string>();
     #passing: Passing | undefined;
     #number = 0;
-    /** Is told which replicas of a set are wanted from now on, before it is asked for them. */
+    /** Is called with the replicas of a set that are wanted from now on, before they are requested. */
     readonly #scaled: (set: string, replicas: number) => void;
 
     constructor(stage: Stage, scaled: (set: string, replicas: number) => void) {
@@ -223,7 +223,7 @@ function sum(replicas: ReadonlyMap<string, number>): number {
     return [...replicas.values()].reduce((one, other) => one + other, 0);
 }
 
-/** The last line of what kubectl says, without names that differ each time. */
+/** The last line of what kubectl prints, without names that differ each time. */
 function reasonIn(error: unknown): string {
     const text = error instanceof Error ? error.message : String(error);
     return (text.trim().split("\n").at(-1) ?? "").replaceAll(/[\w.-]*\d[\w.:-]*/g, "…").slice(0, 160);

@@ -151,6 +151,6 @@ export const faults: readonly Fault[] = [
 
 /** Whether the state is on a file system of its own, on all Nodes. */
 export async function stateIsSeparate(): Promise<boolean> {
-    const looks = allNodes.map((node) => shellOnNode(node, `mountpoint -q ${stateFolder} && echo yes || true`));
-    return (await Promise.all(looks)).every((answer) => answer.trim() === "yes");
+    const answers = allNodes.map((node) => shellOnNode(node, `mountpoint -q ${stateFolder} && echo yes || true`));
+    return (await Promise.all(answers)).every((answer) => answer.trim() === "yes");
 }

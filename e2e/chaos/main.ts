@@ -5,7 +5,7 @@ import { connectionEndMs, pauseLimitMs } from "../fixture/connections.ts";
 import { FixtureError } from "../fixture/error.ts";
 import { looseLinks, secondaryPorts } from "../fixture/networks.ts";
 import { getJson } from "../fixture/objects.ts";
-import { antctl, expectConsistent, type ClaimJson } from "../fixture/ipam.ts";
+import { antctl, expectConsistent, type AllocationJson } from "../fixture/ipam.ts";
 import { eventually } from "../fixture/run.ts";
 import { writeReport } from "../fixture/written.ts";
 import { BrokenError, checked, nothingFound, type Check } from "./checks.ts";
@@ -28,7 +28,7 @@ const { values } = parseArgs({
 
 const say = (text: string): void => void process.stdout.write(`[${new Date().toISOString().slice(11, 19)}] ${text}\n`);
 
-/** Pause between the steps of the churn, and between looks. */
+/** Pause between the steps of the churn, and between polls. */
 const churnMs = 2_500;
 const pollMs = 4_000;
 /** After a fault has ended, before the cluster is asked whether it is well again. */
@@ -215,11 +215,11 @@ async function main(): Promise<number> {
     stop.abort();
     const [observerError] = await background;
     const end = Date.now();
-    // on the average once for each fault, in whose time many looks fail
+    // on the average once for each fault, in whose time many polls fail
     const atLeast = strikes.length;
-    const looks = { count: observer.polls, atLeast, lastError: observerError };
+    const polls = { count: observer.polls, atLeast, lastError: observerError };
 
-    say("at rest: looking for what is left");
+    say("at rest: checking for what is left");
     const checks: Check[] = [
         await checked("all was well again after each fault", () =>
             nothingFound(
@@ -249,11 +249,11 @@ async function main(): Promise<number> {
             return `${now.length} Pods`;
         }),
         await checked("no two Pods had one address (API server)", () =>
-            nothingFound(observer.duplicates, looks, `${observer.polls} looks, ${observer.seen.size} Pods`),
+            nothingFound(observer.duplicates, polls, `${observer.polls} polls, ${observer.seen.size} Pods`),
         ),
         await checked("no two Pods had one address (OVS of all Nodes)", () => {
             const count = Math.min(...ports.answers.values());
-            const text = `${count} looks at the Node that answered least, at most ${ports.most} addresses at once`;
+            const text = `${count} polls of the Node that answered least, at most ${ports.most} addresses at once`;
             return nothingFound(ports.duplicates, { count, atLeast, lastError: ports.lastError }, text);
         }),
         await checked("Pods of StatefulSets kept their addresses", () => {
@@ -290,9 +290,9 @@ async function main(): Promise<number> {
         await checked("Pods that were deleted are gone", () => onlyPods(stage, staying)),
         await checked("only Pods that are there hold addresses", async () => {
             await eventually(
-                "claims of Pods that are gone are freed",
+                "allocations of Pods that are gone are freed",
                 async () => {
-                    const { items } = await getJson<{ items: readonly ClaimJson[] }>("ipallocations");
+                    const { items } = await getJson<{ items: readonly AllocationJson[] }>("ipallocations");
                     const left = items.filter(
                         ({ spec }) =>
                             !["Node", "Gateway"].includes(spec.owner.kind) && !staying.includes(spec.pod?.name ?? ""),

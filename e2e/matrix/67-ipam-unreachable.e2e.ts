@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, inAgent, kubectl, systemNamespace, systemPod, waitForAgents, workers } from "../fixture/cluster.ts";
-import { claimsOf, setIpam, eventNote, expectConsistent, poolsKey, TestPools } from "../fixture/ipam.ts";
+import { allocationsOf, setIpam, eventNote, expectConsistent, poolsKey, TestPools } from "../fixture/ipam.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
 import { rolledOut, statefulSet } from "../fixture/workloads.ts";
@@ -26,8 +26,8 @@ describe("the address of a StatefulSet's Pod on a Node that cannot be reached", 
             "-o",
             "jsonpath={.spec.nodeName}",
         ]);
-    const claim = async (): Promise<object> => {
-        const [only, ...others] = await claimsOf("e2e-unreachable");
+    const allocation = async (): Promise<object> => {
+        const [only, ...others] = await allocationsOf("e2e-unreachable");
         expect(others).toEqual([]);
         return { ip: only?.spec.address, node: only?.spec.pod?.nodeName };
     };
@@ -69,14 +69,14 @@ describe("the address of a StatefulSet's Pod on a Node that cannot be reached", 
         await kubectl(["-n", namespace.name, "delete", "pod", "web-0", "--force", "--grace-period=0"]);
         const note = await eventNote(namespace.name, "Pod", "web-0", "IPAllocationFailed");
         for (const part of [pod.ip4, lost, outOfService]) expect(note).toContain(part);
-        expect(await claim()).toEqual({ ip: pod.ip4, node: lost });
+        expect(await allocation()).toEqual({ ip: pod.ip4, node: lost });
     });
 
-    it("is handed over once the Node is said to be out of service", async () => {
+    it("is handed over once the Node is marked as out of service", async () => {
         await kubectl(["taint", "node", lost, `${outOfService}=e2e:NoExecute`]);
         const [again] = await namespace.ready(["web-0"]);
         expect([again?.ip4, again?.node]).toEqual([pod.ip4, healthy]);
-        expect(await claim()).toEqual({ ip: pod.ip4, node: healthy });
+        expect(await allocation()).toEqual({ ip: pod.ip4, node: healthy });
     });
 
     it("has one user only when the Node comes back", async () => {
@@ -92,7 +92,7 @@ describe("the address of a StatefulSet's Pod on a Node that cannot be reached", 
             120_000,
             1_000,
         );
-        expect(await claim()).toEqual({ ip: pod.ip4, node: healthy });
+        expect(await allocation()).toEqual({ ip: pod.ip4, node: healthy });
         await expectConsistent();
     });
 });

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { answers, inPod, longestGap } from "../fixture/bridging-streams.ts";
 import { apply, kubectl, onNode, shellOnNode, workers } from "../fixture/cluster.ts";
-import { claimsOf, expectConsistent, setIpam, TestPools } from "../fixture/ipam.ts";
+import { allocationsOf, expectConsistent, setIpam, TestPools } from "../fixture/ipam.ts";
 import { callNetwork, installMetaPlugin, sandboxOf, type ResultJson } from "../fixture/meta-plugin.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
@@ -37,7 +37,7 @@ afterAll(() => stack.disposeAsync());
 const addressOf = ({ ips = [] }: ResultJson): string => ips[0]?.address.split("/")[0] ?? "";
 /** The container that has the address of a Pod; undefined if it has none. */
 const owner = async (pod: string): Promise<string | undefined> =>
-    (await claimsOf(pool)).find(({ spec }) => spec.pod?.name === pod)?.spec.pod?.containerID;
+    (await allocationsOf(pool)).find(({ spec }) => spec.pod?.name === pod)?.spec.pod?.containerID;
 const freed = (pod: string): Promise<boolean> =>
     eventually(
         `the address of ${pod} is free`,
@@ -117,7 +117,7 @@ it("the Pod of a StatefulSet moves to another Node with the address of its macvl
         expect(ms).toBeGreaterThan(300);
         expect(to - made).toBeLessThan(3_000);
     }
-    const [claim] = (await claimsOf(pool)).filter(({ spec }) => spec.pod?.name === "kept-0");
-    expect(claim?.spec.owner).toMatchObject({ kind: "StatefulSet", name: "kept", index: 0, interface: "net1" });
+    const [allocation] = (await allocationsOf(pool)).filter(({ spec }) => spec.pod?.name === "kept-0");
+    expect(allocation?.spec.owner).toMatchObject({ kind: "StatefulSet", name: "kept", index: 0, interface: "net1" });
     await kubectl(["-n", space, "delete", "statefulset", "kept", "--wait"]);
 });

@@ -9,7 +9,7 @@ import {
     systemNamespace,
     workers,
 } from "../fixture/cluster.ts";
-import { claimsOf, setIpam, TestPools } from "../fixture/ipam.ts";
+import { allocationsOf, setIpam, TestPools } from "../fixture/ipam.ts";
 import { installMetaPlugin } from "../fixture/meta-plugin.ts";
 import { bridgeNics, linksOf, NetworkDefinitions, networkStatusOf, requesting } from "../fixture/networks.ts";
 import { PhysicalNetwork } from "../fixture/physical-network.ts";
@@ -76,8 +76,8 @@ const ipam = { type: "antrea", ippools: [pool] };
             const names = (await networkStatusOf(namespace, pod))?.map(({ interface: ifName }) => ifName);
             expect(names?.sort()).toEqual(["eth0", "net1", "net2"]);
         }
-        const claims = await claimsOf(pool);
-        expect(claims.map(({ spec }) => `${spec.pod?.name}/${spec.pod?.interface}`).sort()).toEqual([
+        const allocations = await allocationsOf(pool);
+        expect(allocations.map(({ spec }) => `${spec.pod?.name}/${spec.pod?.interface}`).sort()).toEqual([
             "a/net1",
             "a/net2",
             "b/net1",
@@ -94,7 +94,7 @@ const ipam = { type: "antrea", ippools: [pool] };
     it("leaves no address when its Pods end", async () => {
         await kubectl(["-n", space, "delete", "pod", "a", "b", "--wait"]);
         await eventually("the addresses are free", async () =>
-            (await claimsOf(pool)).length === 0 ? true : undefined,
+            (await allocationsOf(pool)).length === 0 ? true : undefined,
         );
     });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { nothingLeft, tracesAtRest } from "../fixture/churn.ts";
 import { allNodes, apply, inAgent, kubectl, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
 import { watchFrames, type Frame, type Place } from "../fixture/frames.ts";
-import { claimsOf, eventNote, expectConsistent } from "../fixture/ipam.ts";
+import { allocationsOf, eventNote, expectConsistent } from "../fixture/ipam.ts";
 import { beforeNetworks, makeStage, NetworkStage, portsOf, ReleaseBefore } from "../fixture/network-stage.ts";
 import { bridgeCondition, bridgeNics, linksOf, looseLinks, requesting, secondaryPorts } from "../fixture/networks.ts";
 import { besidePod, PhysicalNetwork, testType } from "../fixture/physical-network.ts";
@@ -132,7 +132,7 @@ describe("a full pool", () => {
         const note = await eventNote(space, "Pod", "three", "IPAllocationFailed", 60_000);
         expect(note).toContain(`no free address in IPPool ${pools.small}`);
         // all or nothing: its address of the other network was given back
-        expect((await claimsOf(pools.red)).filter(({ spec }) => spec.pod?.name === "three")).toEqual([]);
+        expect((await allocationsOf(pools.red)).filter(({ spec }) => spec.pod?.name === "three")).toEqual([]);
         await namespace.delete("one");
         const [three] = await waiting;
         expect(three?.node).toBe(second);
@@ -169,8 +169,8 @@ it("30 Pods with four networks each, three times, leave nothing", async () => {
     for (let round = 0; round < 3; round += 1) {
         const annotations = requesting("red,blue,green,plain");
         await namespace.start(names.map((name, index) => ({ name, node: workers[index % 2] ?? "", annotations })));
-        const claims = (await Promise.all([pools.red, pools.blue, pools.green].map(claimsOf))).flat();
-        const addresses = claims
+        const allocations = (await Promise.all([pools.red, pools.blue, pools.green].map(allocationsOf))).flat();
+        const addresses = allocations
             .filter(({ spec }) => spec.pod?.name.startsWith("churn-"))
             .map(({ spec }) => spec.address);
         expect(new Set(addresses).size).toBe(3 * names.length);
@@ -233,7 +233,7 @@ describe("the feature gate off", () => {
         await release.rollBack();
     });
 
-    it("leaves a running Pod its networks, though nobody looks after them", async () => {
+    it("leaves a running Pod its networks, though nothing maintains them", async () => {
         await namespace.exec("a", answersPings(redRouter));
     });
 

@@ -124,11 +124,11 @@ describe("from Antrea in Go, by the commands of docs/migration.md", () => {
     });
 
     it("cleans the Nodes (step 5)", async () => {
-        const said = await page.run("5. ");
-        expect(said.match(/Nothing of Antrea is left on this Node\./g)).toHaveLength(allNodes.length);
+        const output = await page.run("5. ");
+        expect(output.match(/Nothing of Antrea is left on this Node\./g)).toHaveLength(allNodes.length);
         for (const node of allNodes) {
-            const look = `ls /etc/cni/net.d; ls -d /var/lib/antrea /var/run/antrea; ip -o link | grep -E "br-int|antrea"; iptables-save | grep ANTREA; true`;
-            expect([node, await shellOnNode(node, `{ ${look}; } 2>/dev/null`)]).toEqual([node, ""]);
+            const list = `ls /etc/cni/net.d; ls -d /var/lib/antrea /var/run/antrea; ip -o link | grep -E "br-int|antrea"; iptables-save | grep ANTREA; true`;
+            expect([node, await shellOnNode(node, `{ ${list}; } 2>/dev/null`)]).toEqual([node, ""]);
         }
     });
 

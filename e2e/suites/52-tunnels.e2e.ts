@@ -33,7 +33,7 @@ describe("mode encap", () => {
             },
         );
 
-        it.each(families)("tells senders outside how long a packet may be over %s", async (family) => {
+        it.each(families)("reports to senders outside how long a packet may be over %s", async (family) => {
             await using outside = await Outside.start();
             const [, far] = podsOf();
             const ip = ipOf(far, family);

@@ -11,7 +11,7 @@ import {
     systemPod,
     workers,
 } from "../fixture/cluster.ts";
-import { claimsOf, eventsAbout, poolManifest, poolsKey, setIpam, type ClaimJson } from "../fixture/ipam.ts";
+import { allocationsOf, eventsAbout, poolManifest, poolsKey, setIpam, type AllocationJson } from "../fixture/ipam.ts";
 import { Outside, sourceSeenBy } from "../fixture/outside.ts";
 import { answersPings } from "../fixture/pings.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
@@ -25,7 +25,7 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
     let outside: Outside;
     let early: TestPod[];
     let pooled: TestPod;
-    let claims: readonly ClaimJson[];
+    let allocations: readonly AllocationJson[];
     /** The revision of the release with both disabled. */
     let off: string;
 
@@ -66,7 +66,7 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
         await outside[Symbol.asyncDispose]();
         await namespace[Symbol.asyncDispose]();
         await eventually("no address is held", async () =>
-            (await claimsOf("e2e-gate")).length === 0 ? true : undefined,
+            (await allocationsOf("e2e-gate")).length === 0 ? true : undefined,
         );
         await kubectl(["delete", "ippool", "e2e-gate", "--ignore-not-found"]);
     });
@@ -90,8 +90,8 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
             expect(inPrefix(pooled.ip4, "10.21.0.0/24")).toBe(true);
             expect(await namespace.ready(["early", "early-2"])).toEqual(early);
             await ping("early", pooled.ip4);
-            claims = await claimsOf("e2e-gate");
-            expect(claims.map(({ metadata }) => metadata.name)).toEqual([pooled.ip4]);
+            allocations = await allocationsOf("e2e-gate");
+            expect(allocations.map(({ metadata }) => metadata.name)).toEqual([pooled.ip4]);
         });
 
         it("show the outside the Pod's own address", async () => {
@@ -113,8 +113,8 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
     describe("turned off by a rollback", () => {
         beforeAll(() => helmRollback({ revision: off }));
 
-        it("leave pools, claims and Pods as they are, and a new Pod is warned that its pool has no effect", async () => {
-            expect(await claimsOf("e2e-gate")).toEqual(claims);
+        it("leave pools, allocations and Pods as they are, and a new Pod is warned that its pool has no effect", async () => {
+            expect(await allocationsOf("e2e-gate")).toEqual(allocations);
             // the webhook is kept for users who set the gate in the ConfigMap; it does not refuse annotations now
             expect(await kubectl(["get", "deployment", "-A", "-o", "name"])).toContain("antrea-webhook");
             await ping("pooled", early[0]?.ip4 ?? "");
@@ -134,11 +134,11 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
         });
     });
 
-    it("free, the gate on again, what a Pod left behind while nobody looked after claims", async () => {
+    it("free, the gate on again, what a Pod left behind while nothing maintained allocations", async () => {
         await setIpam(true);
         await eventually(
             "the address is free again",
-            async () => ((await claimsOf("e2e-gate")).length === 0 ? true : undefined),
+            async () => ((await allocationsOf("e2e-gate")).length === 0 ? true : undefined),
             120_000,
         );
     });

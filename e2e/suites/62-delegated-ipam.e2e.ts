@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, kubectl, workers } from "../fixture/cluster.ts";
 import { FixtureError } from "../fixture/error.ts";
-import { antctl, claimsOf, eventsAbout, expectIpam, TestPools } from "../fixture/ipam.ts";
+import { antctl, allocationsOf, eventsAbout, expectIpam, TestPools } from "../fixture/ipam.ts";
 import { callNetwork, callPlugin, installMetaPlugin, sandboxOf, type Sandbox } from "../fixture/meta-plugin.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
@@ -52,7 +52,7 @@ const sandbox = (name: string): Sandbox => {
 const addressesOf = ({ ips = [] }: { readonly ips?: readonly { readonly address: string }[] }): readonly string[] =>
     ips.map(({ address }) => address.split("/")[0] ?? "");
 const claimants = async (pool: string): Promise<readonly string[]> =>
-    (await claimsOf(pool)).map(({ spec: { address, pod } }) => `${address} ${pod?.name}/${pod?.interface}`);
+    (await allocationsOf(pool)).map(({ spec: { address, pod } }) => `${address} ${pod?.name}/${pod?.interface}`);
 
 describe("interfaces of macvlan with addresses of IPPools", () => {
     it("get one address of every pool, and reach each other across Nodes", async () => {
@@ -65,8 +65,8 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
         for (const ip of addressesOf(b ?? {})) await namespace.exec("a", `ping -c 1 -W 5 -I net1 ${ip}`);
         // Services are still reached by eth0.
         expect(await namespace.exec("a", "ip route show default")).toContain("dev eth0");
-        const [claim] = (await claimsOf(four)).filter(({ spec }) => spec.pod?.name === "a");
-        expect(claim?.spec.pod).toMatchObject({
+        const [allocation] = (await allocationsOf(four)).filter(({ spec }) => spec.pod?.name === "a");
+        expect(allocation?.spec.pod).toMatchObject({
             interface: "net1",
             network: "e2e-macvlan",
             containerID: sandbox("a").id,
@@ -79,7 +79,7 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
     it("give the same addresses again to a repeated ADD of the IPAM plugin, and pass CHECK", async () => {
         const first = await callPlugin("ADD", sandbox("a"), network);
         expect(addressesOf(first)).toEqual(
-            (await Promise.all([four, six].map(claimsOf)))
+            (await Promise.all([four, six].map(allocationsOf)))
                 .flat()
                 .filter(({ spec }) => spec.pod?.name === "a")
                 .map(({ spec }) => spec.address),
@@ -87,9 +87,9 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
         await callNetwork("CHECK", sandbox("a"), network);
     });
 
-    it("keep an address whose claim somebody deletes: it is made again while the container runs", async () => {
-        const mine = async (): Promise<Awaited<ReturnType<typeof claimsOf>>[number] | undefined> =>
-            (await claimsOf(four)).find(({ spec }) => spec.pod?.name === "a");
+    it("keep an address whose allocation somebody deletes: it is made again while the container runs", async () => {
+        const mine = async (): Promise<Awaited<ReturnType<typeof allocationsOf>>[number] | undefined> =>
+            (await allocationsOf(four)).find(({ spec }) => spec.pod?.name === "a");
         const before = await mine();
         const name = before?.metadata.name ?? "";
         await kubectl(["annotate", "ipallocation", name, "ipam.antrea.io/force-delete=true"]);
@@ -222,8 +222,13 @@ describe("the Pod of a StatefulSet", () => {
         await apply(statefulSet(namespace.name, { name: "kept", replicas: 1, annotations }));
         await rolledOut(namespace.name, "statefulset/kept");
         const first = addressesOf(await callNetwork("ADD", await asked(), network));
-        const [claim] = (await claimsOf(four)).filter(({ spec }) => spec.pod?.name === "kept-0");
-        expect(claim?.spec.owner).toMatchObject({ kind: "StatefulSet", name: "kept", index: 0, interface: "net1" });
+        const [allocation] = (await allocationsOf(four)).filter(({ spec }) => spec.pod?.name === "kept-0");
+        expect(allocation?.spec.owner).toMatchObject({
+            kind: "StatefulSet",
+            name: "kept",
+            index: 0,
+            interface: "net1",
+        });
         const { uid } = await asked();
         await kubectl(["-n", namespace.name, "delete", "pod", "kept-0", "--grace-period=1"]);
         await eventually("the next Pod runs", async () => {

@@ -250,11 +250,11 @@ describe("admission of IPAM objects", () => {
                 hasNewAuthority = true;
                 for (const node of webhooks) {
                     // trusts only the new one
-                    const look =
+                    const script =
                         "cat > /tmp/e2e-ca.crt && curl -sS --fail-with-body -m 5 --cacert /tmp/e2e-ca.crt " +
                         `--connect-to ::${node}:9443 https://antrea-webhook.${systemNamespace}.svc/livez`;
                     await eventually(`the webhook on ${node} shows a certificate of it`, () =>
-                        shellOnNode(node, look, { input: after }),
+                        shellOnNode(node, script, { input: after }),
                     );
                 }
             } finally {

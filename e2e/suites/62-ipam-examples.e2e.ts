@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { inPrefix } from "../fixture/addresses.ts";
 import { kubectl, nodeObject, workers } from "../fixture/cluster.ts";
 import { getJson } from "../fixture/objects.ts";
-import { antctl, claimsOf, expectIpam, eventsAbout, exampleFile, poolObject } from "../fixture/ipam.ts";
+import { antctl, allocationsOf, expectIpam, eventsAbout, exampleFile, poolObject } from "../fixture/ipam.ts";
 import { installMetaPlugin } from "../fixture/meta-plugin.ts";
 import { delegatedExamples } from "../fixture/network-examples.ts";
 import { answersPings } from "../fixture/pings.ts";
@@ -23,7 +23,7 @@ describe("examples of IPAM", () => {
         kubectl(["delete", "-n", other.name, "--wait", "--grace-period=1", "-f", exampleFile(name)]);
     const poolIsFree = (pool: string): Promise<boolean> =>
         eventually(`no address of ${pool} is held`, async () =>
-            (await claimsOf(pool)).length === 0 ? true : undefined,
+            (await allocationsOf(pool)).length === 0 ? true : undefined,
         );
 
     beforeAll(async () => {
@@ -67,11 +67,11 @@ describe("examples of IPAM", () => {
         });
 
         it("has an IPAllocation for each address with its Pod", async () => {
-            const [claim] = (await claimsOf("pool1")).filter(({ spec }) => spec.pod?.name === "one");
+            const [allocation] = (await allocationsOf("pool1")).filter(({ spec }) => spec.pod?.name === "one");
             const uid = (await namespace1.pods()).find(({ metadata }) => metadata.name === "one")?.metadata.uid;
-            expect(claim?.metadata.name).toBe(pods[0]?.ip4);
+            expect(allocation?.metadata.name).toBe(pods[0]?.ip4);
             const pool = await getJson<{ metadata: { uid: string; generation: number } }>("ippool", { name: "pool1" });
-            expect(claim?.spec).toEqual({
+            expect(allocation?.spec).toEqual({
                 address: pods[0]?.ip4,
                 block: "10.2.0.0/24",
                 pool: "pool1",
@@ -90,7 +90,7 @@ describe("examples of IPAM", () => {
             });
         });
 
-        it("shows claims and usage by kubectl", async () => {
+        it("shows allocations and usage by kubectl", async () => {
             const [header = "", ...rows] = (await kubectl(["get", "ipallocations"])).trim().split("\n");
             expect(header).toMatch(/^NAME\s+ADDRESS\s+POOL\s+STATE\s+NAMESPACE\s+POD\s+NODE\s+OWNER\s+AGE$/);
             const ip = pods[0]?.ip4 ?? "";
@@ -110,7 +110,7 @@ describe("examples of IPAM", () => {
             );
         });
 
-        it("says once for each Pod that it is reached on its own Node only", async () => {
+        it("reports once for each Pod that it is reached on its own Node only", async () => {
             for (const { name } of pods) {
                 const events = await eventually(`an event on ${name}`, async () => {
                     const found = await eventsAbout("namespace1", "Pod", name, "PoolAddressNotRouted");
@@ -149,9 +149,9 @@ describe("examples of IPAM", () => {
             await rolledOut(other.name, "statefulset/statefulset2");
             const [pod] = await other.ready(["statefulset2-0"]);
             expect(pod?.ip4).toBe("10.2.1.20");
-            expect((await claimsOf("sts-ip-pool1")).map(({ spec }) => [spec.address, spec.state, spec.owner])).toEqual([
-                ["10.2.1.20", "Allocated", owner(0)],
-            ]);
+            expect(
+                (await allocationsOf("sts-ip-pool1")).map(({ spec }) => [spec.address, spec.state, spec.owner]),
+            ).toEqual([["10.2.1.20", "Allocated", owner(0)]]);
             await deleteExample("statefulset-fixed");
             await poolIsFree("sts-ip-pool1");
         });
@@ -160,12 +160,12 @@ describe("examples of IPAM", () => {
             await applyExample("statefulset");
             await rolledOut(other.name, "statefulset/statefulset1");
             const pods = await other.ready([0, 1, 2, 3].map((n) => `statefulset1-${n}`));
-            const claims = await claimsOf("sts-ip-pool1");
+            const allocations = await allocationsOf("sts-ip-pool1");
             for (const [index, { name, ip4 }] of pods.entries()) {
-                const claim = claims.find(({ metadata }) => metadata.name === ip4);
-                expect([claim?.spec.pod?.name, claim?.spec.owner]).toEqual([name, owner(index)]);
+                const allocation = allocations.find(({ metadata }) => metadata.name === ip4);
+                expect([allocation?.spec.pod?.name, allocation?.spec.owner]).toEqual([name, owner(index)]);
             }
-            expect(claims).toHaveLength(4);
+            expect(allocations).toHaveLength(4);
             await deleteExample("statefulset");
             await poolIsFree("sts-ip-pool1");
         });
@@ -191,8 +191,8 @@ describe("examples of IPAM", () => {
             const [pod] = await other.ready(["pod4"]);
             expect(inPrefix(pod?.ip4 ?? "", "10.10.1.0/26")).toBe(true);
             expect(inPrefix(pod?.ip6 ?? "", "3ffe:ffff:1:1ff::/64")).toBe(true);
-            const [claim] = await claimsOf("ipv6-pool-1");
-            expect(claim?.metadata.name).toMatch(/^3ffe-ffff-1-1ff-0-0-0-[12][0-9a-f]{2}$/);
+            const [allocation] = await allocationsOf("ipv6-pool-1");
+            expect(allocation?.metadata.name).toMatch(/^3ffe-ffff-1-1ff-0-0-0-[12][0-9a-f]{2}$/);
             await deleteExample("pod-dual-stack");
         });
 

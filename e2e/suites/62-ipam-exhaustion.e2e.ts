@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, kubectl } from "../fixture/cluster.ts";
 import {
-    claimsOf,
+    allocationsOf,
     conditionOf,
     expectIpam,
     eventNote,
@@ -92,7 +92,7 @@ describe("addresses that are not to be had", () => {
             await rolledOut(namespace.name, "deployment/rolling");
             await kubectl(["-n", namespace.name, "delete", "deployment", "rolling", "--wait"]);
             await eventually("the address is free", async () =>
-                (await claimsOf("e2e-fixed")).length === 0 ? true : undefined,
+                (await allocationsOf("e2e-fixed")).length === 0 ? true : undefined,
             );
         });
     });

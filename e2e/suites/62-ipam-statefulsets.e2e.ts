@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, kubectl } from "../fixture/cluster.ts";
 import { getJson } from "../fixture/objects.ts";
-import { claimsOf, expectIpam, expectConsistent, poolsKey, TestPools } from "../fixture/ipam.ts";
+import { allocationsOf, expectIpam, expectConsistent, poolsKey, TestPools } from "../fixture/ipam.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 import { rolledOut, statefulSet } from "../fixture/workloads.ts";
@@ -26,8 +26,8 @@ describe("addresses of StatefulSets", () => {
         );
     /** The allocations of both pools as `ordinal state`, in order. */
     const held = async (): Promise<readonly string[]> => {
-        const claims = (await Promise.all(["e2e-sts-4", "e2e-sts-6"].map(claimsOf))).flat();
-        return claims.map(({ spec }) => `${spec.owner.index} ${spec.state}`).sort();
+        const allocations = (await Promise.all(["e2e-sts-4", "e2e-sts-6"].map(allocationsOf))).flat();
+        return allocations.map(({ spec }) => `${spec.owner.index} ${spec.state}`).sort();
     };
     const bothOf = (...ordinals: readonly number[]): readonly string[] =>
         ordinals.flatMap((ordinal) => [`${ordinal} Allocated`, `${ordinal} Allocated`]);
@@ -123,7 +123,7 @@ describe("addresses of StatefulSets", () => {
             namespace: namespace.name,
         });
         await eventually("the allocations belong to the set", async () => {
-            const owners = (await claimsOf("e2e-sts-4")).map(({ spec }) => spec.owner.uid);
+            const owners = (await allocationsOf("e2e-sts-4")).map(({ spec }) => spec.owner.uid);
             return owners.every((uid) => uid === metadata.uid) ? true : undefined;
         });
         await namespace.delete("web-1");

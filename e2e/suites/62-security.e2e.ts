@@ -126,7 +126,7 @@ describe("with the token of the agent of one Node", () => {
     });
 
     it("nobody claims an address for another Node", async () => {
-        const claim = (nodeName: string): string => {
+        const allocation = (nodeName: string): string => {
             const owner = { kind: "Pod", namespace: "default", name: "p", uid: "u" };
             const pod = { ...owner, kind: undefined, nodeName, containerID: "c", interface: "eth0" };
             return JSON.stringify({
@@ -137,8 +137,8 @@ describe("with the token of the agent of one Node", () => {
             });
         };
         const create = ["create", "-f", "-", "--dry-run=server", "--validate=false"];
-        expect(await as(create, claim(here))).toContain("created");
-        expect(await as(create, claim(there))).toContain("it must be Allocated to a Pod of its own Node");
+        expect(await as(create, allocation(here))).toContain("created");
+        expect(await as(create, allocation(there))).toContain("it must be Allocated to a Pod of its own Node");
     });
 
     it.each(["secrets", "configmaps", "serviceaccounts", "statefulsets.apps"])("nobody reads %s", async (resource) => {

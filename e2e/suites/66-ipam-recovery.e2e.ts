@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { inPod } from "../fixture/bridging-streams.ts";
 import { apply, inAgent, killDaemon, kubectl, waitForAgents, workers } from "../fixture/cluster.ts";
-import { claimsOf, setIpam, expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
+import { allocationsOf, setIpam, expectConsistent, poolsKey, TestPools, type AllocationJson } from "../fixture/ipam.ts";
 import { unanswered, answersPings } from "../fixture/pings.ts";
 import { manifest, TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
@@ -14,7 +14,7 @@ describe("addresses of pools outlive", () => {
     let pools: TestPools;
     let one: TestPod;
     let two: TestPod;
-    let claims: readonly ClaimJson[];
+    let allocations: readonly AllocationJson[];
 
     beforeAll(async () => {
         await setIpam(true);
@@ -26,7 +26,7 @@ describe("addresses of pools outlive", () => {
             { name: "one", node, annotations },
             { name: "two", node, annotations },
         ])) as [TestPod, TestPod];
-        claims = await claimsOf("e2e-recovery");
+        allocations = await allocationsOf("e2e-recovery");
     });
     afterAll(async () => {
         await namespace[Symbol.asyncDispose]();
@@ -39,7 +39,7 @@ describe("addresses of pools outlive", () => {
         await killDaemon(node, "agent");
         expect(await lost).toEqual([]);
         await waitForAgents();
-        expect(await claimsOf("e2e-recovery")).toEqual(claims);
+        expect(await allocationsOf("e2e-recovery")).toEqual(allocations);
     });
 
     it("a lost conf.db", async () => {
@@ -55,7 +55,9 @@ describe("addresses of pools outlive", () => {
         expect([one.ip4, two.ip4]).not.toContain(three?.ip4);
         await namespace.exec("three", answersPings(one.ip4));
         await namespace.delete("three");
-        expect((await claimsOf("e2e-recovery")).filter(({ spec }) => spec.pod?.name !== "three")).toEqual(claims);
+        expect((await allocationsOf("e2e-recovery")).filter(({ spec }) => spec.pod?.name !== "three")).toEqual(
+            allocations,
+        );
     });
 
     it("the deletion of their allocation, which only somebody who insists can do", async () => {
@@ -64,10 +66,10 @@ describe("addresses of pools outlive", () => {
         await kubectl(["delete", "ipallocation", one.ip4]);
         const made = await eventually(
             "the allocation is made again",
-            async () => (await claimsOf("e2e-recovery")).find(({ metadata }) => metadata.name === one.ip4),
+            async () => (await allocationsOf("e2e-recovery")).find(({ metadata }) => metadata.name === one.ip4),
             90_000,
         );
-        const before = claims.find(({ metadata }) => metadata.name === one.ip4);
+        const before = allocations.find(({ metadata }) => metadata.name === one.ip4);
         expect(made.metadata.uid).not.toBe(before?.metadata.uid);
         expect(made.spec).toEqual(before?.spec);
         await namespace.exec("one", answersPings(two.ip4));
@@ -92,7 +94,7 @@ describe("addresses of pools outlive", () => {
         await eventually(
             "only who is there has addresses",
             async () => {
-                const holders = (await claimsOf("e2e-recovery")).map(({ spec }) => spec.pod?.name);
+                const holders = (await allocationsOf("e2e-recovery")).map(({ spec }) => spec.pod?.name);
                 expect(holders.sort()).toEqual(["one", "two", ...names.slice(10)].sort());
                 return true;
             },

@@ -5,7 +5,7 @@ import { nothingLeft, tracesAtRest } from "../fixture/churn.ts";
 import { allNodes, apply, kubectl, workers } from "../fixture/cluster.ts";
 import { startedAt } from "../fixture/containers.ts";
 import { FixtureError } from "../fixture/error.ts";
-import { claimsOf, expectConsistent } from "../fixture/ipam.ts";
+import { allocationsOf, expectConsistent } from "../fixture/ipam.ts";
 import { serve } from "../fixture/matrix.ts";
 import { callNetwork, callPlugin, installMetaPlugin, sandboxOf } from "../fixture/meta-plugin.ts";
 import { vlanExamples } from "../fixture/network-examples.ts";
@@ -95,8 +95,8 @@ describe("a Pod", () => {
         // allocated for the sandbox that runs: there was no second one
         const { id } = await sandboxOf(space, "a");
         for (const pool of [red4, red6]) {
-            const [claim, ...more] = (await claimsOf(pool)).filter(({ spec }) => spec.pod?.name === "a");
-            expect(claim?.spec).toMatchObject({
+            const [allocation, ...more] = (await allocationsOf(pool)).filter(({ spec }) => spec.pod?.name === "a");
+            expect(allocation?.spec).toMatchObject({
                 state: "Allocated",
                 pod: { interface: "eth1", network: `${space}/red`, containerID: id },
             });
@@ -202,8 +202,8 @@ it("the Pod of a StatefulSet moves to another Node with its address, and is reac
         expect(ms).toBeGreaterThan(300);
         expect(to - started).toBeLessThan(3_000);
     }
-    const [claim] = (await claimsOf(red4)).filter(({ spec }) => spec.pod?.name === "kept-0");
-    expect(claim?.spec.owner).toMatchObject({ kind: "StatefulSet", name: "kept", index: 0, interface: "eth1" });
+    const [allocation] = (await allocationsOf(red4)).filter(({ spec }) => spec.pod?.name === "kept-0");
+    expect(allocation?.spec.owner).toMatchObject({ kind: "StatefulSet", name: "kept", index: 0, interface: "eth1" });
     await kubectl(["-n", space, "delete", "statefulset", "kept", "--wait"]);
     await eventually("its addresses are free", async () =>
         (await stage.holders()).some((holder) => holder.startsWith("kept")) ? undefined : true,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, killDaemon, waitForAgents, workers } from "../fixture/cluster.ts";
 import { DevicePlugin } from "../fixture/device-plugin.ts";
-import { claimsOf, eventNote, eventsAbout, expectConsistent } from "../fixture/ipam.ts";
+import { allocationsOf, eventNote, eventsAbout, expectConsistent } from "../fixture/ipam.ts";
 import { callNetwork, callPlugin, installMetaPlugin, sandboxOf } from "../fixture/meta-plugin.ts";
 import { functionExamples } from "../fixture/network-examples.ts";
 import { beforeNetworks, makeStage, NetworkStage, ReleaseBefore } from "../fixture/network-stage.ts";
@@ -139,7 +139,7 @@ describe("a Pod with a virtual function", () => {
         });
         await namespace.delete("a", "b", "c");
         await isHome();
-        expect(await claimsOf(pool)).toEqual([]);
+        expect(await allocationsOf(pool)).toEqual([]);
         await expectConsistent();
     });
 });
@@ -205,7 +205,7 @@ describe("a Pod is refused", () => {
         expect(await eventNote(space, "Pod", name, "NetworksNotAttached")).toMatch(note);
         expect(await eventsAbout(space, "Pod", name, "NetworksNotAttached")).toHaveLength(1);
         expect(await devices.state()).toEqual(home);
-        expect(await claimsOf(pool)).toEqual([]);
+        expect(await allocationsOf(pool)).toEqual([]);
     });
 });
 

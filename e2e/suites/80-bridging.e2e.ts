@@ -61,7 +61,7 @@ describe("bridging mode", () => {
         expect(physical[0]?.addr_info).toEqual([]);
     });
 
-    it("says in the agents' logs that production wants another datapath", async () => {
+    it("reports in the agents' logs that production wants another datapath", async () => {
         const selector = ["-l", "component=antrea-agent", "-c", "antrea-agent", "--tail=-1"];
         const log = await run("kubectl", ["-n", systemNamespace, "logs", ...selector]);
         expect(log).toContain("use system in production");

@@ -16,7 +16,7 @@ import {
     workers,
 } from "../fixture/cluster.ts";
 import { configFiles, writeFiles } from "../fixture/configuration.ts";
-import { claimsOf, poolManifest, poolsKey } from "../fixture/ipam.ts";
+import { allocationsOf, poolManifest, poolsKey } from "../fixture/ipam.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
 import { rolledOut } from "../fixture/workloads.ts";
@@ -41,7 +41,7 @@ true`;
 const conflistsOn = (node: string): Promise<string> =>
     shellOnNode(node, "ls /etc/cni/net.d").then((names) => names.trim());
 
-/** Its last lines tell why an agent left its file where it was; nobody has them once its Pod is gone. */
+/** Its last lines show why an agent left its file where it was; nobody has them once its Pod is gone. */
 const logToTheEnd = (pod: string): Promise<string> =>
     kubectl([...inSystem, "logs", "--follow", "--tail=1", pod, "-c", "antrea-agent"], { timeoutMs: 300_000 });
 
@@ -180,7 +180,7 @@ describe("uninstalling and installing", () => {
                 expect(inPrefix(pod?.ip4 ?? "", "10.22.0.0/24")).toBe(true);
                 await namespace.delete("pooled");
                 await eventually("the address is free again", async () =>
-                    (await claimsOf("e2e-manifest")).length === 0 ? true : undefined,
+                    (await allocationsOf("e2e-manifest")).length === 0 ? true : undefined,
                 );
             });
         });

@@ -5,7 +5,7 @@ import { longestLoss } from "../chaos/report.ts";
 import { findQuarrels, readSpeech, type Speech } from "../chaos/wire.ts";
 import { gapsBetween } from "../fixture/watched-way.ts";
 
-describe("what is said on the wire", () => {
+describe("what is announced on the wire", () => {
     const mac = "02:00:00:00:00:01";
     const head = `1763800000.250000 ${mac} > ff:ff:ff:ff:ff:ff, ethertype`;
     const at = 1_763_800_000_250;
@@ -14,40 +14,40 @@ describe("what is said on the wire", () => {
         {
             what: "an ARP request",
             line: `${head} ARP (0x0806), length 42: Request who-has 10.0.0.2 tell 10.0.0.1, length 28`,
-            says: { address: "10.0.0.1" },
+            expected: { address: "10.0.0.1" },
         },
         {
             what: "an ARP reply with a tag",
             line: `${head} 802.1Q (0x8100), length 46: vlan 2, p 0, ethertype ARP (0x0806), Reply 10.0.0.1 is-at ${mac}, length 28`,
-            says: { address: "10.0.0.1", vlan: 2 },
+            expected: { address: "10.0.0.1", vlan: 2 },
         },
         {
             what: "an ARP request sent to one MAC address",
             line: `${head} ARP (0x0806), length 42: Request who-has 10.0.0.2 (02:00:00:00:00:02) tell 10.0.0.1, length 28`,
-            says: { address: "10.0.0.1" },
+            expected: { address: "10.0.0.1" },
         },
         {
             what: "an ARP announcement",
             line: `${head} ARP (0x0806), length 42: Request who-has 10.0.0.1 tell 10.0.0.1, length 28`,
-            says: { address: "10.0.0.1", announces: true },
+            expected: { address: "10.0.0.1", announces: true },
         },
         {
             what: "a neighbour advertisement that was asked for",
             line: `${head} IPv6 (0x86dd), length 86: fd00::1 > fd00::2: ICMP6, neighbor advertisement, tgt is fd00::1, length 32`,
-            says: { address: "fd00::1" },
+            expected: { address: "fd00::1" },
         },
         {
             what: "one that nobody asked for, with a tag",
             line: `${head} 802.1Q (0x8100), length 90: vlan 3, p 0, ethertype IPv6 (0x86dd), fd00::1 > ff02::1: ICMP6, neighbor advertisement, tgt is fd00::1, length 32`,
-            says: { address: "fd00::1", vlan: 3, announces: true },
+            expected: { address: "fd00::1", vlan: 3, announces: true },
         },
         {
             what: "a neighbour solicitation",
             line: `${head} IPv6 (0x86dd), length 86: fd00::1 > ff02::1:ff00:2: ICMP6, neighbor solicitation, who has fd00::2, length 32`,
-            says: { address: "fd00::1" },
+            expected: { address: "fd00::1" },
         },
-    ])("is read from $what", ({ line, says }) => {
-        expect(readSpeech("n1", line)).toEqual({ at, node: "n1", vlan: 0, mac, announces: false, ...says });
+    ])("is read from $what", ({ line, expected }) => {
+        expect(readSpeech("n1", line)).toEqual({ at, node: "n1", vlan: 0, mac, announces: false, ...expected });
     });
 
     it.each([
@@ -154,27 +154,27 @@ describe("losses", () => {
 });
 
 describe("a check", () => {
-    const looks = { count: 5, atLeast: 5 };
+    const polls = { count: 5, atLeast: 5 };
 
-    it("holds when it was looked at often enough and nothing was found", async () => {
-        expect(await checked("all", () => nothingFound([], looks, "5 looks"))).toEqual({
+    it("holds when it was polled often enough and nothing was found", async () => {
+        expect(await checked("all", () => nothingFound([], polls, "5 polls"))).toEqual({
             name: "all",
             ok: true,
-            text: "5 looks",
+            text: "5 polls",
         });
     });
 
     it.each([
-        { what: "something was found", check: () => nothingFound(new Set(["a", "b"]), looks, ""), text: "a; b" },
+        { what: "something was found", check: () => nothingFound(new Set(["a", "b"]), polls, ""), text: "a; b" },
         {
-            what: "it was looked at too seldom",
+            what: "it was polled too seldom",
             check: () => nothingFound([], { count: 4, atLeast: 5, lastError: new Error("refused") }, ""),
-            text: "looked at 4 times only, not 5: refused",
+            text: "polled 4 times only, not 5: refused",
         },
         {
-            what: "nobody looked",
+            what: "it was never polled",
             check: () => nothingFound([], { count: 0, atLeast: 1 }, ""),
-            text: "looked at 0 times only, not 1",
+            text: "polled 0 times only, not 1",
         },
         {
             what: "it rejects",

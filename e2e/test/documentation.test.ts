@@ -168,7 +168,7 @@ it("README.md says of each feature gate whether its feature is here", () => {
                     .map((cell) => cell.trim()),
             );
     };
-    const told = rows("README.md", "## Features: here, and not yet").flatMap(([, gates = "", status = ""]) =>
+    const listed = rows("README.md", "## Features: here, and not yet").flatMap(([, gates = "", status = ""]) =>
         [...gates.matchAll(/`(\w+)`/g)].map(
             ([, gate = ""]) => [gate, status.startsWith("here") ? "yes" : "no"] as const,
         ),
@@ -177,6 +177,6 @@ it("README.md says of each feature gate whether its feature is here", () => {
         ([gate = "", , , , available = ""]) => [gate, available] as const,
     );
     expect(gates.length).toBeGreaterThan(30);
-    expect(Object.fromEntries(told)).toEqual(Object.fromEntries(gates));
-    expect(told).toHaveLength(gates.length);
+    expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(gates));
+    expect(listed).toHaveLength(gates.length);
 });

@@ -99,7 +99,7 @@ describe("a reader of objects", () => {
         expect(await reader.get("events.events.k8s.io")).toBe("group");
     });
 
-    it("discovers resources anew when it does not know one, and says so if there is none", async () => {
+    it("discovers resources anew when it does not know one, and reports it if there is none", async () => {
         await reader.get("pods");
         served["/apis"] = { items: [group("crd.antrea.io", "v1", resource("ippools", "ippool", "Cluster"))] };
         served["/apis/crd.antrea.io/v1/ippools/p"] = "pool";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { CommandError, run } from "../fixture/run.ts";
 
 /** Ends with a code of its own on SIGTERM, as kubectl does. */
-const stubborn = "trap 'echo told to end; exit 1' TERM; echo began; while :; do sleep 0.02; done";
+const stubborn = "trap 'echo asked to end; exit 1' TERM; echo began; while :; do sleep 0.02; done";
 
 describe("run", () => {
     it("resolves with the standard output, or with both outputs", async () => {
@@ -17,7 +17,7 @@ describe("run", () => {
         expect(error.message).toBe("bash -c echo no >&2; exit 3 ended with 3:\nno\n");
     });
 
-    it("says of a program that its time limit ended that it did, whatever code it ended with", async () => {
+    it("reports that the time limit ended a program, whatever code it ended with", async () => {
         for (const script of [stubborn, "echo began; exec sleep 60"]) {
             // Long enough for bash to start and print on a busy machine.
             const error = await failure(run("bash", ["-c", script], { timeoutMs: 3_000 }));
@@ -25,17 +25,17 @@ describe("run", () => {
         }
     });
 
-    it("says of a program that somebody else killed by which signal", async () => {
+    it("reports the signal by which somebody else killed a program", async () => {
         const error = await failure(run("bash", ["-c", "kill -9 $$"], { timeoutMs: 20_000 }));
         expect(error.message).toContain("ended with SIGKILL");
     });
 
-    it("says of a program with too much output that this ended it", async () => {
+    it("reports that too much output ended a program", async () => {
         const error = await failure(run("bash", ["-c", "head -c 70000000 /dev/zero"]));
         expect(error.message.slice(0, 200)).toContain("ended with ERR_CHILD_PROCESS_STDIO_MAXBUFFER");
     });
 
-    it("says of a program that is not there why", async () => {
+    it("reports why a program is not there", async () => {
         expect((await failure(run("/no/such/program", []))).message).toContain("/no/such/program ended with ENOENT");
     });
 });

@@ -5,7 +5,7 @@ import { allNodes, clusterName, helmRollback, waitForAgents, workers } from "../
 import { connectionEndMs, connectionLimitMs, type Outage } from "../fixture/connections.ts";
 import { FixtureError } from "../fixture/error.ts";
 import { getJson } from "../fixture/objects.ts";
-import { expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
+import { expectConsistent, poolsKey, TestPools, type AllocationJson } from "../fixture/ipam.ts";
 import { addressIn, NetworkDefinitions, networkValues, requesting } from "../fixture/networks.ts";
 import { PhysicalNetwork } from "../fixture/physical-network.ts";
 import { TestNamespace, type PodSpec, type TestPod } from "../fixture/pods.ts";
@@ -67,7 +67,7 @@ interface Held {
     readonly pods: readonly TestPod[];
     readonly uids: readonly string[];
     readonly restarts: number;
-    readonly claims: readonly string[];
+    readonly allocations: readonly string[];
 }
 
 async function held(namespace: TestNamespace, names: readonly string[], mode: Mode): Promise<Held> {
@@ -79,12 +79,13 @@ async function held(namespace: TestNamespace, names: readonly string[], mode: Mo
         }[];
     }>("pods", { namespace: namespace.name });
     const of = items.filter(({ metadata }) => names.includes(metadata.name));
-    const claims = mode === "subnets" ? [] : (await getJson<{ items: readonly ClaimJson[] }>("ipallocations")).items;
+    const allocations =
+        mode === "subnets" ? [] : (await getJson<{ items: readonly AllocationJson[] }>("ipallocations")).items;
     return {
         pods,
         uids: of.map(({ metadata }) => `${metadata.name} ${metadata.uid}`).sort(),
         restarts: of.reduce((sum, { status }) => sum + (status.containerStatuses[0]?.restartCount ?? 0), 0),
-        claims: claims
+        allocations: allocations
             .filter(
                 ({ spec }) => !["Node", "Gateway"].includes(spec.owner.kind) && names.includes(spec.pod?.name ?? ""),
             )
@@ -125,7 +126,7 @@ interface Traffic {
     readonly clients: ServiceClients;
 }
 
-/** Changes the release with its traffic watched, and says what it cost. */
+/** Changes the release with its traffic watched, and reports what it cost. */
 async function step(name: string, { ways, clients }: Traffic, change: () => Promise<void>): Promise<Step> {
     say(name);
     await using watch = new AgentWatch();

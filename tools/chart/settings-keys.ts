@@ -56,6 +56,6 @@ function readLine(reading: Reading, line: string): Reading {
     throw new ChartError(
         "UNREADABLE",
         "caller",
-        `conf/antrea-${component}.conf: cannot tell which value goes to which key: ${line}`,
+        `conf/antrea-${component}.conf: cannot determine which value goes to which key: ${line}`,
     );
 }

@@ -6,7 +6,7 @@ from=$1 to=$2
 shift 2
 wanted=$(
     printf '%s\n' "$@"
-    # a static program has no libraries; ldd says so by failing
+    # a static program has no libraries; ldd reports it by failing
     for program in "$@"; do
         { chroot "$from" ldd "$program" 2>/dev/null || true; } | grep -oE '/[^ ]+\.so[^ ]*' || true
     done

@@ -113,13 +113,13 @@ function keep(result: CampaignResult): void {
 }
 
 function plain({ target, statistics, milliseconds, findings }: CampaignResult): object {
-    const told = findings.map(({ kind, key, text, input }) => ({
+    const reported = findings.map(({ kind, key, text, input }) => ({
         kind,
         key,
         text,
         input: Buffer.from(input).toString("base64"),
     }));
-    return { target, ...statistics, milliseconds, findings: told };
+    return { target, ...statistics, milliseconds, findings: reported };
 }
 
 /** Specific to this process, as others may run at the same time; inside the repository, so that packages are found. */

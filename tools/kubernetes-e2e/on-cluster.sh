@@ -11,7 +11,7 @@ balancer_log=$LOGS/load-balancer.log
 "$TOOLS/cluster/build-programs.sh" e2e.test
 "$HERE/images.sh" "$cluster"
 
-# What says of a Node that it is the control plane goes first: Kubernetes gives Nodes that have it no part in the hints of
+# The label of the control plane goes first: Kubernetes gives Nodes that have it no part in the hints of
 # zones, and looks at that again when the zone of a Node changes.
 prepare_nodes() {
     local node name zone=0

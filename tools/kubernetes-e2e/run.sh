@@ -24,7 +24,7 @@ list() {
         --ginkgo.skip "$SKIP" --ginkgo.silence-skips --ginkgo.json-report "$OUTPUT/$1.json" >"$OUTPUT/$1.log" 2>&1 ||
         fail "e2e.test could not list its tests" "read $OUTPUT/$1.log"
 }
-# A list that does not fit says so now, not after the run.
+# A list that does not fit fails now, not after the run.
 focus=$FOCUS${1:+.*$1}
 list choice "$FOCUS"
 [ -z "${1:-}" ] || list requested "$focus"

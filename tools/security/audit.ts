@@ -35,7 +35,7 @@ function countsIn(answer: unknown): Severities | undefined {
     return metadata?.vulnerabilities;
 }
 
-/** The registry returned no list. That it serves none, or cannot be reached, says nothing about the packages. */
+/** The registry returned no list. That it serves none, or cannot be reached, shows nothing about the packages. */
 function withoutCounts(answer: unknown): Verdict {
     const {
         message = "",
@@ -46,15 +46,15 @@ function withoutCounts(answer: unknown): Verdict {
         readonly statusCode?: number;
         readonly error?: { readonly code?: string; readonly summary?: string; readonly detail?: string };
     };
-    const said = [message, error?.code, error?.summary, error?.detail].filter(Boolean).join(" ");
-    const status = statusCode ?? Number(/\b(40[45]|410|501)\b/.exec(said)?.[1] ?? 0);
-    if ([404, 405, 410, 501].includes(status) || /ENOAUDIT|endpoint/.test(said)) {
+    const details = [message, error?.code, error?.summary, error?.detail].filter(Boolean).join(" ");
+    const status = statusCode ?? Number(/\b(40[45]|410|501)\b/.exec(details)?.[1] ?? 0);
+    if ([404, 405, 410, 501].includes(status) || /ENOAUDIT|endpoint/.test(details)) {
         return { kind: "not checked", text: "the registry has no audit endpoint" };
     }
-    if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/.test(said)) {
+    if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/.test(details)) {
         return { kind: "not checked", text: "the registry is not reached" };
     }
-    return { kind: "failed", text: `npm audit failed: ${said.slice(0, 300)}` };
+    return { kind: "failed", text: `npm audit failed: ${details.slice(0, 300)}` };
 }
 
 if (import.meta.main) {

@@ -109,7 +109,7 @@ check "Node.js runs" 0 "v$NODE_VERSION" inside ". tools/lib.sh; node --version; 
 check "Go compiles" 0 "go$GO_VERSION" inside ". tools/lib.sh; go version; tools/cluster/build-programs.sh pause"
 check "the workspace's tools run" 0 "Version " inside ". tools/lib.sh; npx --no-install tsc --version; npx --no-install jest --version; NX_DAEMON=false npx --no-install nx --version"
 check "the apps build" 0 "Successfully ran target build" inside ". tools/lib.sh; npx --no-install nx run-many -t build --outputStyle=static"
-check "a second run finds nothing to do" 0 "and said nothing" inside "said=\$($bootstrap 2>&1); [ -z \"\$said\" ] || { echo \"\$said\"; exit 1; }; echo and said nothing"
+check "a second run finds nothing to do" 0 "and printed nothing" inside "printed=\$($bootstrap 2>&1); [ -z \"\$printed\" ] || { echo \"\$printed\"; exit 1; }; echo and printed nothing"
 
 mkdir -p "$(dirname "$results")"
 jq -n --argjson passed "$passed" --argjson failed "$failed" --argjson cases "$cases" \

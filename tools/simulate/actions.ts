@@ -22,7 +22,7 @@ import {
     skewClock,
     stationOf,
 } from "./fault-actions.ts";
-import { claimInSubnet } from "./hand-made-claims.ts";
+import { claimInSubnet } from "./hand-made-allocations.ts";
 import {
     createPods,
     deletePods,
@@ -33,8 +33,8 @@ import {
     createDeployment,
     scaleDeployment,
     deleteDeployment,
-    touchClaim,
-    forceDeleteClaim,
+    touchAllocation,
+    forceDeleteAllocation,
 } from "./user-actions.ts";
 import {
     changeNetwork,
@@ -92,9 +92,9 @@ const acts = {
     deleteNetwork: [1, deleteNetwork],
     shrinkNetworkPool: [1, shrinkNetworkPool],
     switchNetworks: [1, switchNetworks],
-    touchClaim: [3, touchClaim],
+    touchAllocation: [3, touchAllocation],
     claimInSubnet: [2, claimInSubnet],
-    forceDeleteClaim: [1.5, forceDeleteClaim],
+    forceDeleteAllocation: [1.5, forceDeleteAllocation],
     crashAgent: [5, crashAgent],
     rebootNode: [2, rebootNode],
     loseNode: [1.5, loseNode],

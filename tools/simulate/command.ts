@@ -63,10 +63,10 @@ export const faultCounters: readonly string[] = [
     "namespace.replacedInUse",
     "review.refused",
     "review.unanswered",
-    "claim.forced.agentAway",
-    "claim.forced.databaseLost",
-    "claim.byHandInSubnet.isolated",
-    "claim.outlivesItsPool",
+    "allocation.forced.agentAway",
+    "allocation.forced.databaseLost",
+    "allocation.byHandInSubnet.isolated",
+    "allocation.outlivesItsPool",
 ];
 
 /** With fewer seeds some faults may not occur. */

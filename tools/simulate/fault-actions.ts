@@ -109,7 +109,7 @@ function placeKept({ time }: SimulatedCluster, random: Random, { kubelet, machin
  * the addresses.
  */
 export function forgetCutNode(cluster: SimulatedCluster, random: Random): void {
-    const inUse = new Set([...cluster.truth.claims.values()].map(({ spec }) => spec.pod?.nodeName));
+    const inUse = new Set([...cluster.truth.allocations.values()].map(({ spec }) => spec.pod?.nodeName));
     const station = random.pick(cluster.stations.filter(({ machine }) => machine.isOn && inUse.has(machine.name)));
     if (station?.machine.hasOvs !== true || station.isCut || station.isForgotten || station.isLost) return;
     const { name } = station.machine;
@@ -123,8 +123,8 @@ export function forgetCutNode(cluster: SimulatedCluster, random: Random): void {
     cluster.time.after(random.between(0, 5_000), () => {
         cluster.counters.count("node.forgottenUnheard");
         void cluster.request({ method: "DELETE", path: `/api/v1/nodes/${name}` });
-        const claims = [...cluster.truth.claims.values()].filter(({ spec }) => spec.pod?.nodeName === name);
-        cluster.time.after(random.between(296_000, 320_000), () => void askFor(cluster, random, claims));
+        const allocations = [...cluster.truth.allocations.values()].filter(({ spec }) => spec.pod?.nodeName === name);
+        cluster.time.after(random.between(296_000, 320_000), () => void askFor(cluster, random, allocations));
     });
     cluster.time.after(uncutMs, () => cluster.cut(station, false));
     // Or its agent learns of it, restarts before it isolates, and is partitioned until its Node exists again.
@@ -186,8 +186,8 @@ function judgeRefused(
 }
 
 function isClaimed({ truth }: SimulatedCluster, setUp: SetUp | undefined, podUid: string): boolean {
-    const claims = (setUp?.addresses ?? []).map(({ ip }) => truth.claims.get(allocationName(ip)));
-    return claims.length > 0 && claims.every((claim) => claim?.spec.pod?.uid === podUid);
+    const allocations = (setUp?.addresses ?? []).map(({ ip }) => truth.allocations.get(allocationName(ip)));
+    return allocations.length > 0 && allocations.every((allocation) => allocation?.spec.pod?.uid === podUid);
 }
 
 /** The kubelet registers the deleted Node again, if the machine is on. */

@@ -59,7 +59,7 @@ function rangeOf(cluster: SimulatedCluster, random: Random, isV6: boolean): IpRa
 }
 
 function usedAddress(cluster: SimulatedCluster, random: Random, isV6: boolean): string | undefined {
-    const used = [...cluster.truth.claims.values()].filter(({ spec }) => spec.pod !== undefined);
+    const used = [...cluster.truth.allocations.values()].filter(({ spec }) => spec.pod !== undefined);
     return random.pick(used.filter(({ spec }) => spec.address.includes(":") === isV6))?.spec.address;
 }
 
@@ -173,8 +173,8 @@ export async function replacePool(cluster: SimulatedCluster, random: Random): Pr
     const isGone = (await send(cluster, "DELETE", `${poolsPath}/${name}`)) !== undefined;
     cluster.hasWebhooks = true;
     if (!isGone) return;
-    for (const claim of [...cluster.truth.claims.values()]) {
-        if (claim.spec.pool === name) await deleteByForce(cluster, claim);
+    for (const allocation of [...cluster.truth.allocations.values()]) {
+        if (allocation.spec.pool === name) await deleteByForce(cluster, allocation);
     }
     cluster.counters.count("pool.replaced");
     const makeAgain = async (): Promise<void> => {

@@ -50,7 +50,7 @@ export interface BugHooks {
     readonly webhook?: (api: ApiClient) => void;
 }
 
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const nodeKind = kindOf("v1", "nodes");
 const restartMs = 1_000;
 
@@ -64,7 +64,7 @@ export class SimulatedCluster {
         isClaimed: (name, user) => this.#isClaimed(name, user),
         isForeign: (name, node) => this.checks.foreignSubnets.holderOf(name, node) !== undefined,
         isUnheard: (node) => this.checks.goneNodes.isUnheard(node),
-        mayReturn: (name, container) => this.checks.forcedClaims.mayReturn(name, container),
+        mayReturn: (name, container) => this.checks.forcedAllocations.mayReturn(name, container),
     });
     readonly checks: Checks;
     readonly modes: Modes;
@@ -382,7 +382,7 @@ export class SimulatedCluster {
 
     #changed(change: Change): void {
         this.checks.goneNodes.changed(change);
-        if (change.kind === claimKind) this.truth.changed(change);
+        if (change.kind === allocationKind) this.truth.changed(change);
         this.checks.changed(change);
         this.workloads.changed(change);
         this.#namespaceEnds.changed(change);

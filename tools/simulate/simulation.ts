@@ -157,7 +157,7 @@ async function rest(cluster: SimulatedCluster, failed: () => boolean): Promise<v
     let problems: readonly string[] = ["not checked yet"];
     let atRest = false;
     const poll = (): void => {
-        cluster.checks.forcedClaims.heard();
+        cluster.checks.forcedAllocations.heard();
         cluster.truth.endUnheard();
         problems = unsettled(cluster);
         if (problems.length === 0) atRest = true;

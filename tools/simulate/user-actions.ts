@@ -10,7 +10,7 @@ import { type Station } from "./station.ts";
 
 /** What users do with workloads and allocations; pools.ts and tenants.ts have pools and Namespaces. */
 
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
 /** The first names no pools. */
 export const namespaces = ["default", "team-0", "team-1"] as const;
@@ -216,61 +216,61 @@ export async function deleteSet(cluster: SimulatedCluster, random: Random, propa
 }
 
 /** A user writes an IPAllocation, so that earlier readers have a stale version. */
-export async function touchClaim(cluster: SimulatedCluster, random: Random): Promise<void> {
-    const claim = random.pick([...cluster.server.store.all(claimKind)])?.object.metadata?.name;
-    const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${claim}`;
+export async function touchAllocation(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const allocation = random.pick([...cluster.server.store.all(allocationKind)])?.object.metadata?.name;
+    const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${allocation}`;
     const body = { metadata: { annotations: { note: random.hex(4) } } };
-    if (claim !== undefined) await send(cluster, "PATCH", path, body);
+    if (allocation !== undefined) await send(cluster, "PATCH", path, body);
 }
 
 /**
  * A user force-deletes the allocation of an address that a Pod uses: often because its agent is unavailable, and
  * often to assign the address to another Pod.
  */
-export async function forceDeleteClaim(cluster: SimulatedCluster, random: Random): Promise<void> {
-    const claims = [...cluster.server.store.all(claimKind)].map(({ object }) => object as IpAllocation);
+export async function forceDeleteAllocation(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const allocations = [...cluster.server.store.all(allocationKind)].map(({ object }) => object as IpAllocation);
     const isPreferred = random.chance(0.5) ? isOfVlanInterface : isInUse;
-    const claim = random.pick(claims.filter(isPreferred)) ?? random.pick(claims.filter(isInUse));
-    if (claim === undefined) return;
-    const station = cluster.station(claim.spec.pod?.nodeName ?? "");
+    const allocation = random.pick(allocations.filter(isPreferred)) ?? random.pick(allocations.filter(isInUse));
+    if (allocation === undefined) return;
+    const station = cluster.station(allocation.spec.pod?.nodeName ?? "");
     const isAgentAway = station !== undefined && random.chance(0.5);
     if (isAgentAway) {
-        cluster.counters.count("claim.forced.agentAway");
+        cluster.counters.count("allocation.forced.agentAway");
         restartAgent(cluster, station, { afterMs: 0, awayMs: random.between(5_000, 60_000) });
         // Again after it has learned of the allocation.
         restartAgent(cluster, station, { afterMs: random.between(65_000, 150_000), awayMs: 2_000 });
     }
-    await deleteByForce(cluster, claim);
+    await deleteByForce(cluster, allocation);
     // What the agent then knows of these addresses is in the alias of the link.
-    if (isAgentAway && isOfVlanInterface(claim)) {
-        cluster.counters.count("claim.forced.databaseLost");
+    if (isAgentAway && isOfVlanInterface(allocation)) {
+        cluster.counters.count("allocation.forced.databaseLost");
         station.machine.loseDatabase();
         station.machine.loseFlows();
     }
-    if (random.chance(0.7)) await askFor(cluster, random, [claim]);
+    if (random.chance(0.7)) await askFor(cluster, random, [allocation]);
 }
 
 function isInUse({ spec }: IpAllocation): boolean {
     return spec.pod !== undefined;
 }
 
-function isOfVlanInterface(claim: IpAllocation): boolean {
-    return claim.spec.pod?.network !== undefined && !isOfAnotherPlugin(claim);
+function isOfVlanInterface(allocation: IpAllocation): boolean {
+    return allocation.spec.pod?.network !== undefined && !isOfAnotherPlugin(allocation);
 }
 
 /** Deletes an allocation regardless of its user. */
-export async function deleteByForce(cluster: SimulatedCluster, claim: IpAllocation): Promise<void> {
-    const { name } = claim.metadata ?? {};
+export async function deleteByForce(cluster: SimulatedCluster, allocation: IpAllocation): Promise<void> {
+    const { name } = allocation.metadata ?? {};
     if (name === undefined) return;
     const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${name}`;
     await send(cluster, "PATCH", path, { metadata: { annotations: { [forceDeleteAnnotation]: "true" } } });
     const containers = cluster.stations.flatMap(({ machine }) =>
         [...machine.netns.values()].map((one) => one.container),
     );
-    const users = containers.filter(({ podUid }) => podUid === claim.spec.pod?.uid);
-    if (isOfAnotherPlugin(claim)) for (const { id } of users) cluster.truth.excuse(name, id, "cannot be isolated");
-    else cluster.checks.forcedClaims.deleted(name, users);
-    cluster.checks.forced(claim.spec.address);
+    const users = containers.filter(({ podUid }) => podUid === allocation.spec.pod?.uid);
+    if (isOfAnotherPlugin(allocation)) for (const { id } of users) cluster.truth.excuse(name, id, "cannot be isolated");
+    else cluster.checks.forcedAllocations.deleted(name, users);
+    cluster.checks.forced(allocation.spec.address);
     await send(cluster, "DELETE", path);
 }
 
@@ -278,9 +278,9 @@ export async function deleteByForce(cluster: SimulatedCluster, claim: IpAllocati
 export async function askFor(
     cluster: SimulatedCluster,
     random: Random,
-    claims: readonly IpAllocation[],
+    allocations: readonly IpAllocation[],
 ): Promise<void> {
-    for (const { spec } of claims) {
+    for (const { spec } of allocations) {
         const nodeName = cluster.workloads.schedule();
         if (nodeName === undefined) return;
         const metadata = {

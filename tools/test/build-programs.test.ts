@@ -51,15 +51,15 @@ describe("build-programs.sh", () => {
     };
     const builds = (): readonly string[] => readFileSync(join(cache, "builds"), "utf8").trim().split("\n");
 
-    it("of two runs in one cache builds each program once, and the one that waits says for what", async () => {
-        const said = await Promise.all([build("helm", "pause"), build("pause", "helm")]);
+    it("of two runs in one cache builds each program once, and the one that waits reports for what", async () => {
+        const outputs = await Promise.all([build("helm", "pause"), build("pause", "helm")]);
         expect(
             builds()
                 .filter((line) => line.startsWith("begin"))
                 .sort(),
         ).toEqual(["begin helm.part", "begin pause.part"]);
         expect(builds().map((line) => line.split(" ")[0])).toEqual(["begin", "end", "begin", "end"]);
-        const waited = said.filter((text) => text.includes("is waited for"));
+        const waited = outputs.filter((text) => text.includes("is waited for"));
         expect(waited).toHaveLength(1);
         expect(waited[0]).toContain(`another run builds programs in ${cache}`);
     });

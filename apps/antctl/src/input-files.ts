@@ -25,7 +25,7 @@ export function readSources(path: string, recursive: boolean): readonly Source[]
         if (!statSync(path).isDirectory()) return [{ name: path, text: readFileSync(path, "utf8") }];
         const files = filesIn(path, recursive);
         if (files.length === 0) {
-            const next = recursive ? "name another folder" : "name another folder, or give -R to look into its folders";
+            const next = recursive ? "name another folder" : "name another folder, or give -R to read its folders too";
             throw new CliError("BAD_INPUT", "caller", `${path} has no .json, .yaml or .yml files`, next);
         }
         return files.map((name) => ({ name, text: readFileSync(name, "utf8") }));
@@ -59,7 +59,7 @@ export function addFileOptions(command: Command): Command {
                 .argParser(oneMore)
                 .makeOptionMandatory(),
         )
-        .addOption(new Option("-R, --recursive", "look into the folders of a folder too"));
+        .addOption(new Option("-R, --recursive", "read the folders of a folder too"));
 }
 
 /** Appends one `-f`, which may be repeated or contain commas, as in kubectl. */

@@ -35,7 +35,7 @@ export function readObjectName(
     if (second === undefined) return { namespace, name: first };
     if (words.includes(first)) return { namespace, name: second };
     if (given !== undefined && given !== first) {
-        const what = `"${text}" is in Namespace ${first}, and --namespace says ${given}`;
+        const what = `"${text}" is in Namespace ${first}, and --namespace is ${given}`;
         throw new CliError("USAGE", "caller", what, "leave one of them out");
     }
     return { namespace: first, name: second };

@@ -165,7 +165,7 @@ describe("ipam who", () => {
 });
 
 describe("ipam explain pod", () => {
-    it("tells which annotation won, which pools were tried, what blocks, and the events", async () => {
+    it("reports which annotation won, which pools were tried, what blocks, and the events", async () => {
         const annotations = { [pools]: "tiny,nope", [podIps]: "10.3.0.8" };
         await cluster.addAllocation({ address: "10.3.0.8", pool: "tiny", pod: cart });
         const { metadata } = await cluster.addPod({ name: "blocked", node: "node1", annotations });
@@ -202,7 +202,7 @@ describe("ipam explain pod", () => {
         await cluster.api.delete(pods, { namespace: "shop", name: "blocked" }, { gracePeriodSeconds: 0 });
     });
 
-    it("tells of a StatefulSet's address that an unreachable Node holds", async () => {
+    it("reports a StatefulSet's address that an unreachable Node holds", async () => {
         const set = await addSet("db");
         const uid = set.metadata?.uid ?? "";
         const owner = { kind: "StatefulSet", namespace: "shop", name: "db", uid, index: 0 } as const;
@@ -223,7 +223,7 @@ describe("ipam explain pod", () => {
         await cluster.api.delete(pods, { namespace: "shop", name: "db-0" }, { gracePeriodSeconds: 0 });
     });
 
-    it("tells who attaches the networks of a Pod, and where their addresses come from", async () => {
+    it("reports who attaches the networks of a Pod, and where their addresses come from", async () => {
         const annotations = { "k8s.v1.cni.cncf.io/networks": "vlan7@eth1" };
         await cluster.addPod({ name: "router", node: "node1", annotations });
         const ask = async (user: string) => json(["ipam", "explain", "pod", "shop/router"], { user });
@@ -262,7 +262,7 @@ describe("ipam explain pod", () => {
         await cluster.api.delete(pods, { namespace: "shop", name: "router" }, { gracePeriodSeconds: 0 });
     });
 
-    it("says that there is no such Pod", async () => {
+    it("reports that there is no such Pod", async () => {
         expect(await cluster.antctl(["ipam", "explain", "pod", "shop/none"])).toMatchObject({
             code: 1,
             stderr: "error: there is no Pod shop/none\n  next: kubectl -n shop get pods lists those that there are\n",
@@ -375,14 +375,14 @@ describe("ipam check", () => {
         expect(await cluster.antctl([...check, "--kubeconfig", path])).toMatchObject({ code: 0, stderr: "" });
     });
 
-    it("needs no more permissions than the documentation says", async () => {
+    it("needs no more permissions than the documentation lists", async () => {
         expect(await cluster.antctl(check, { user: "viewer" })).toMatchObject({ code: 0, stderr: "" });
         const { code, stderr } = await cluster.antctl(check, { user: "stranger" });
         expect(code).toBe(2);
         expect(stderr).toMatch(/403 Forbidden.*\n {2}next: ask an administrator for the permissions/);
     });
 
-    it("finds leaks, orphans, duplicates and reservations, each looked at twice", async () => {
+    it("finds leaks, orphans, duplicates and reservations, each checked twice", async () => {
         await cluster.addAllocation({
             address: "10.2.0.14",
             pool: "web",
@@ -407,29 +407,29 @@ describe("ipam check", () => {
             "reservation 10.2.0.15",
         ]);
         const { stderr } = await cluster.antctl(check);
-        expect(stderr).toBe("looking again at 4 findings in 0.05 s\n");
+        expect(stderr).toBe("checking 4 findings again in 0.05 s\n");
         await ovs1.vsctl("del-port", "lost");
         await cluster.api.delete(ipAllocations, { name: "10.2.0.14" });
         await cluster.api.delete(ipAllocations, { name: "10.2.0.15" });
         await cluster.api.delete(pods, { namespace: "shop", name: "twin" }, { gracePeriodSeconds: 0 });
     });
 
-    it("does not report what is over at the second look", async () => {
+    it("does not report what is over at the second pass", async () => {
         const pod = { namespace: "shop", name: "short", uid: "short", node: "node1" };
         await cluster.addAllocation({ address: "10.2.0.14", pool: "web", pod });
         const checked = Promise.withResolvers<void>();
-        const onStderr = (text: string): void => void (text.includes("looking again") && checked.resolve());
+        const onStderr = (text: string): void => void (text.includes("again in") && checked.resolve());
         const running = cluster.antctl(["ipam", "check", "--settle", "5s"], { onStderr });
         await Promise.race([checked.promise, running]);
         await cluster.api.delete(ipAllocations, { name: "10.2.0.14" });
         expect(await running).toMatchObject({
             code: 0,
             stdout: expect.stringMatching(/nothing is wrong/),
-            stderr: expect.stringMatching(/looking again at 1 finding/),
+            stderr: expect.stringMatching(/checking 1 finding again/),
         });
     });
 
-    it("exits with 2 where it finds nothing and cannot look everywhere", async () => {
+    it("exits with 2 where it finds nothing and cannot check everywhere", async () => {
         await cluster.server.addNode("node3", { internalIps: ["127.0.0.1"] });
         await cluster.addPod({ name: "there", node: "node3", ips: ["10.10.3.7"] });
         await cluster.addPod({
@@ -464,7 +464,7 @@ describe("ipam check", () => {
         await cluster.api.delete(nodes, { name: "node3" });
     });
 
-    it("tells what a container wrote that cannot be asked", async () => {
+    it("reports what a container wrote that cannot be asked", async () => {
         await cluster.api.delete(
             pods,
             { namespace: "kube-system", name: "antrea-agent-node2" },
@@ -515,7 +515,7 @@ describe("completion", () => {
         expect(await cluster.antctl(["__complete", ...words])).toEqual({ code: 0, stdout: printed, stderr: "" });
     });
 
-    it("offers nothing, and says nothing, where the cluster cannot be asked", async () => {
+    it("offers nothing, and reports nothing, where the cluster cannot be asked", async () => {
         const o = { env: { KUBECONFIG: "/nowhere" } };
         expect(await cluster.antctl(["__complete", "ipam", "show", ""], o)).toEqual({
             code: 0,
@@ -526,11 +526,11 @@ describe("completion", () => {
 });
 
 describe("a cluster without our kinds", () => {
-    it("says so", async () => {
+    it("reports it", async () => {
         await using bare = await TestApiServer.start();
         const { code, stderr } = await antctl(["ipam", "show"], { env: { KUBECONFIG: bare.kubeconfig() } });
         expect(code).toBe(1);
-        expect(stderr).toMatch(/^error: the cluster does not know IPPools and IPAllocations\n {2}next: install Antrea/);
+        expect(stderr).toMatch(/^error: the cluster has no CRDs IPPool and IPAllocation\n {2}next: install Antrea/);
     });
 });
 

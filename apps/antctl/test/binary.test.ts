@@ -18,7 +18,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("antctl", () => {
-    it("tells its version in each format", async () => {
+    it("prints its version in each format", async () => {
         const client = ["version", "--client"];
         expect(await antctl(client)).toEqual({ code: 0, stdout: `antctl ${version}\n`, stderr: "" });
         expect(JSON.parse((await antctl([...client, "-o", "json"])).stdout)).toEqual({ version });

@@ -23,7 +23,7 @@ describe("readSources", () => {
         expect(names("", true)).toEqual(["a.yaml", "b/e.yaml", "c.yml", "d.json"]);
     });
 
-    it("says what it cannot read", () => {
+    it("reports what it cannot read", () => {
         expect(() => readSources("/nowhere", false)).toThrow("cannot read /nowhere: there is no such file or folder");
         expect(() => names("b/empty")).toThrow("empty has no .json, .yaml or .yml files");
     });

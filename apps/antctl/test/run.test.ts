@@ -75,7 +75,7 @@ describe("what people type", () => {
         const { code, err } = await antctl("ipam", "explain", "pod", "ux-b/z", "-n", "ux-a", "--kubeconfig", config);
         rmSync(folder, { recursive: true });
         expect(err).toBe(
-            'error: "ux-b/z" is in Namespace ux-b, and --namespace says ux-a\n  next: leave one of them out\n',
+            'error: "ux-b/z" is in Namespace ux-b, and --namespace is ux-a\n  next: leave one of them out\n',
         );
         expect(code).toBe(64);
     });

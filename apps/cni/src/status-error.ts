@@ -25,7 +25,7 @@ export function statusError(command: CniCommand, status: number, text: string): 
             return new CniCallError(
                 "INCOMPATIBLE_API_VERSION",
                 "environment",
-                `the Antrea agent on this Node does not know the command ${command}: ` +
+                `the Antrea agent on this Node does not support the command ${command}: ` +
                     `the CNI binary and the agent are of different versions (${text})`,
             );
         default:

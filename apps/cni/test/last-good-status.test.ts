@@ -91,7 +91,7 @@ describe("the last good answer to STATUS", () => {
         expect(status().check()).toEqual({ recent: false, text: `there is no ${file} with the time of a good answer` });
     });
 
-    it("cannot be kept in a folder that is not there: the look says so, keeping never fails", () => {
+    it("cannot be kept in a folder that is not there: reading reports it, keeping never fails", () => {
         const path = join(folder, "missing", "cni-status");
         status(path).keep();
         expect(status(path).check()).toMatchObject({ recent: false, text: expect.stringContaining(path) });
@@ -107,7 +107,7 @@ describe("the last good answer to STATUS", () => {
         expect(readdirSync(folder)).toEqual(["cni-status"]);
     });
 
-    it("does not fail where /proc tells no time", () => {
+    it("does not fail where /proc shows no time", () => {
         const unreadable = new LastGoodStatus(
             {
                 ...fs,

@@ -108,7 +108,7 @@ describe("the compiled plugin", () => {
         remove();
     });
 
-    it("tells a STATUS without agent by its own code", async () => {
+    it("reports a STATUS without agent by a code of its own", async () => {
         const exit = await start("/nonexistent/cni.sock", { CNI_COMMAND: "STATUS", CNI_CONTAINERID: "" });
         expect(JSON.parse(exit.stdout)).toMatchObject({ code: 50 });
     });

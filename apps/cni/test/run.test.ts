@@ -98,7 +98,7 @@ describe("run", () => {
         ["ADD", 4, 11, "the Antrea agent does not answer on this Node yet: why"],
         ["DEL", 14, 11, "the Antrea agent does not answer on this Node yet: why"],
         ["STATUS", 14, 50, "the Antrea agent does not answer on this Node yet: why"],
-        ["GC", 12, 202, "the Antrea agent on this Node does not know the command GC"],
+        ["GC", 12, 202, "the Antrea agent on this Node does not support the command GC"],
         ["ADD", 13, 201, "the call of the Antrea agent failed with gRPC status 13: why"],
         ["ADD", 99, 201, "the call of the Antrea agent failed with gRPC status 99: why"],
     ])("%s with gRPC status %i is CNI error %i", async (command, grpc, code, msg) => {
@@ -151,7 +151,7 @@ describe("run", () => {
         });
     });
 
-    it("says what to look at when the agent is away", async () => {
+    it("names what to check when the agent is away", async () => {
         const { text } = await answerTo(status(14));
         expect(JSON.parse(text)).toMatchObject({ details: expect.stringContaining("kubectl -n kube-system logs") });
     });
@@ -171,7 +171,7 @@ describe("run", () => {
         expect(JSON.parse(text)).toEqual({ cniVersion: "1.1.0", code: 4, msg: "CNI_NETNS must be set for ADD" });
     });
 
-    it("says so when standard input cannot be read", async () => {
+    it("reports it when standard input cannot be read", async () => {
         const answer = await run({
             environment,
             readInput: () => Promise.reject(new Error("EIO")),

@@ -40,7 +40,7 @@ export function ownedBySet(name: string, index: number, uid = "set-uid"): Alloca
 
 type Objects = Readonly<Record<string, readonly KubeObject[]>>;
 
-/** An API server that has these objects, by plural, and tells of more. */
+/** An API server that has these objects, by plural, and reports more. */
 export class FakeApi {
     readonly #objects: Objects;
     readonly #streams = new Map<string, Readable>();
@@ -84,12 +84,12 @@ export class FakeApi {
 /** An AllocationCache that has listed these allocations and follows their watch events. */
 export async function cacheOf(allocations: readonly IpAllocation[]): Promise<{
     readonly cache: AllocationCache;
-    readonly send: (type: "ADDED" | "MODIFIED" | "DELETED", claim: IpAllocation) => Promise<void>;
+    readonly send: (type: "ADDED" | "MODIFIED" | "DELETED", object: IpAllocation) => Promise<void>;
 }> {
     const fake = new FakeApi({ ipallocations: allocations });
     const cache = new AllocationCache({ api: fake.api, logger: new MemoryLog().logger });
     const { signal } = new AbortController();
     await cache.part.start?.(signal);
     await cache.synced(signal);
-    return { cache, send: (type, claim) => fake.send("ipallocations", type, claim) };
+    return { cache, send: (type, object) => fake.send("ipallocations", type, object) };
 }

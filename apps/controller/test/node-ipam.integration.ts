@@ -92,7 +92,7 @@ describe("NodeIPAM on a real API server", () => {
         expect(reported.find(({ regarding }) => regarding?.name === "twin-1")?.note).toContain("twin-2");
     });
 
-    it("says by event and metric when all is used, and serves the Node later", async () => {
+    it("reports by event and metric when all is used, and serves the Node later", async () => {
         await using server = await TestApiServer.start({ authorization: "RBAC", users: ["guest", "controller"] });
         const { api } = server.clients();
         for (const name of ["a", "b", "c", "d"]) await server.addNode(name);

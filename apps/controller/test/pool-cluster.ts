@@ -254,7 +254,7 @@ export class PoolCluster implements AsyncDisposable {
         await this.api.update(ipAllocations, { ...rest, spec: { ...kept, state: "Reserved" } });
     }
 
-    /** All claims but those of gateways. */
+    /** All allocations but those of gateways. */
     async all(): Promise<readonly IpAllocation[]> {
         return (await this.api.list(ipAllocations)).items.filter(({ spec }) => spec.owner.kind !== "Gateway");
     }
@@ -263,7 +263,7 @@ export class PoolCluster implements AsyncDisposable {
         return this.api.find(ipAllocations, { name });
     }
 
-    /** Claims of a StatefulSet by ordinal: `0 10.0.0.2 Reserved`. */
+    /** Allocations of a StatefulSet by ordinal: `0 10.0.0.2 Reserved`. */
     async ofSet(name: string): Promise<readonly string[]> {
         return (await this.all())
             .filter(({ spec: { owner } }) => owner.kind === "StatefulSet" && owner.name === name)
@@ -277,9 +277,9 @@ export class PoolCluster implements AsyncDisposable {
             last = await this.ofSet(name);
             return JSON.stringify(last) === JSON.stringify(expected);
         };
-        await eventually(same, { ...(timeoutMs !== undefined && { timeoutMs }), what: `claims of ${name}` }).catch(
+        await eventually(same, { ...(timeoutMs !== undefined && { timeoutMs }), what: `allocations of ${name}` }).catch(
             (cause: unknown) => {
-                throw new Error(`claims of ${name}: ${JSON.stringify(last)}, not ${JSON.stringify(expected)}`, {
+                throw new Error(`allocations of ${name}: ${JSON.stringify(last)}, not ${JSON.stringify(expected)}`, {
                     cause,
                 });
             },

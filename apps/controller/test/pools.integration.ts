@@ -133,7 +133,7 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         expect(new Set(ordinals).size).toBe(600);
     });
 
-    it("starts with 10,000 claims", async () => {
+    it("starts with 10,000 allocations", async () => {
         await using cluster = await PoolCluster.start();
         await cluster.pool("large", "10.6.0.0/16");
         const base = parseIp("10.6.1.0").value;

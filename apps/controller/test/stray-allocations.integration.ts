@@ -5,7 +5,7 @@ import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { ControllerProcess } from "./controller-process.ts";
 import { PoolCluster, podOn } from "./pool-cluster.ts";
 
-describe("claims of addresses that no IPPool has", () => {
+describe("allocations of addresses that no IPPool has", () => {
     let server: TestApiServer;
     let cluster: PoolCluster;
     beforeAll(async () => {

@@ -64,7 +64,7 @@ function whenSynced(cluster: Pick<ClusterCache, "hasSynced">, review: Reviewer):
         throw new WebhookError(
             "NOT_READY",
             "environment",
-            "antrea-webhook has just started and does not know the cluster yet",
+            "antrea-webhook has just started and has not listed the cluster yet",
         );
     };
 }

@@ -54,7 +54,7 @@ async function get(port: number, path: string, token?: string): Promise<{ status
 }
 
 describe("antrea-webhook", () => {
-    it("works with the rights that the chart gives it, tells how it is, and ends in order", async () => {
+    it("works with the rights that the chart gives it, reports its health, and ends in order", async () => {
         await using server = await TestApiServer.start({ authorization: "RBAC", users: ["webhook", "guest"] });
         const port = await freePort();
         const { api } = server.clients();

@@ -200,7 +200,7 @@ describe("a template of another kind", () => {
 });
 
 describe("a warning", () => {
-    it("tells of a missing pool of the Namespace who creates a Pod or a template there", async () => {
+    it("reports a missing pool of the Namespace to who creates a Pod or a template there", async () => {
         const early = namespaceOf("early", annotated("soon"));
         expect(await cluster.requests.send("POST", paths.namespaces, early)).toMatchObject({ status: 201 });
         // A replica that does not know the Namespace yet reports nothing.
@@ -217,7 +217,7 @@ describe("a warning", () => {
         await cluster.remove(paths.namespaces, "early");
     });
 
-    it("tells of annotations that are misspelt, or where they have no effect", async () => {
+    it("reports annotations that are misspelt, or where they have no effect", async () => {
         const meant = [
             expect.stringMatching(/unknown annotation "antrea\.io\/ippools".*did you mean ipam\.antrea\.io/),
         ];

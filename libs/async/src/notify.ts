@@ -32,7 +32,7 @@ export class Notify {
     /**
      * Resolves at the next notification, immediately if one is pending, or after `ms` milliseconds, or when the signal
      * aborts. Never rejects. Only one caller may wait at a time: a second one takes the notifications of the first. The
-     * wait discards a pending notification however it ends, and its caller cannot tell which of the three it was.
+     * wait discards a pending notification however it ends, and its caller cannot distinguish which of the three it was.
      */
     async wait({ ms, signal }: NotifyWait = {}): Promise<void> {
         if (!this.#isPending && signal?.aborted !== true) {

@@ -93,7 +93,7 @@ describe("parseNetworkConfig", () => {
         expect(() => parseNetworkConfig(bytes({ ...base, name: "" }), { badPrevResult: "drop" })).toThrow("name");
     });
 
-    it("tells a missing list of attachments from an empty one, under either key", () => {
+    it("distinguishes a missing list of attachments from an empty one, under either key", () => {
         expect(parseNetworkConfig(bytes(base)).validAttachments).toBeUndefined();
         expect(parseNetworkConfig(bytes({ ...base, "cni.dev/valid-attachments": [] })).validAttachments).toEqual([]);
         expect(parseNetworkConfig(bytes({ ...base, "cni.dev/attachments": [] })).validAttachments).toEqual([]);

@@ -77,7 +77,7 @@ describe("the definitions", () => {
         expect(unbound.map(([path]) => path)).toEqual([]);
     });
 
-    it("say in each rule what is wanted", () => {
+    it("name in each rule what is required", () => {
         const rules = all.flatMap(([path, schema]) =>
             ((schema["x-kubernetes-validations"] ?? []) as readonly Schema[]).map((rule) => ({ path, ...rule })),
         );

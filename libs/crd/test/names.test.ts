@@ -31,7 +31,7 @@ describe("allocationName", () => {
         expect(allocationAddress(name)).toEqual(parseIp(ip));
     });
 
-    it("tells the address, is of one address only, and is a name that Kubernetes takes", () => {
+    it("gives the address, is of one address only, and is a name that Kubernetes takes", () => {
         fc.assert(
             fc.property(address, address, (one, other) => {
                 const name = allocationName(one);

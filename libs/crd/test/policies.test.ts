@@ -61,7 +61,7 @@ describe("admission policies", () => {
         );
     });
 
-    it("stand in nobody's way on the path of Pods, but guard claims", () => {
+    it("stand in nobody's way on the path of Pods, but guard allocations", () => {
         const failure = policies.flatMap(({ metadata, spec }) =>
             "failurePolicy" in spec ? [[metadata.name, spec.failurePolicy]] : [],
         );

@@ -14,7 +14,7 @@ describe("AntreaError", () => {
         });
     });
 
-    it("tells the causes in order", () => {
+    it("lists the causes in order", () => {
         const error = new PoolError("OVERLAP", "caller", "outer", { cause: new AntreaError("X", "remote", "inner") });
         expect(messageOf(error)).toBe("outer: inner");
     });

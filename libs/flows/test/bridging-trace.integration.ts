@@ -281,7 +281,7 @@ describe.each([
             ["from the subnet: no translation", packet(from("a"), mac.gw, at.a, at.service), fresh, "gw", commit(0, 3)],
         ])("%s", (...row) => check(row));
 
-        it("looks an answer up in the zone of the translation", async () => {
+        it("looks up an answer in the zone of the translation", async () => {
             const { text } = await ovs.trace(reply, known);
             expect(text).toContain(`ct(zone=${snatZone},nat),recirc`);
         });
@@ -456,7 +456,7 @@ describe("neighbour discovery", () => {
         ["in VLAN 2", listens("r", linkLocal.r), [], "uplink@2"],
         ["as the first version of the protocol has it", listens("p", linkLocal.p, 131), [], "uplink"],
         ["as the router", listens("p", router), [], "drop"],
-        ["a Pod of the subnet tells what it listens to", listens("a", "fe80::800:ff:fe00:2"), [], "drop"],
+        ["a Pod of the subnet reports what it listens to", listens("a", "fe80::800:ff:fe00:2"), [], "drop"],
         ["a Pod asks who listens", listens("p", linkLocal.p, 130), [], "drop"],
         ["another multicast", v6(from("p"), "33:33:00:00:00:fb", linkLocal.p, "ff02::fb", "udp6"), [], "drop"],
     ])("%s", (...row) => check(row));

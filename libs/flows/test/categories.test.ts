@@ -22,7 +22,7 @@ function bridgingSets(node: ExampleNode): readonly FlowSet[] {
     return bridgingModeTables.flows([...nodeParts(node), ...bridgingParts(node)]);
 }
 
-describe("categories tell what only the API server knows", () => {
+describe("categories mark what only the API server knows", () => {
     it.each([
         ["by tunnel over IPv4", tunnelPeerFlows(examplePeer())],
         ["by tunnel over IPv6", tunnelPeerFlows(examplePeer([4, 6], "2001:db8::11"))],

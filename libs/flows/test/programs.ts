@@ -51,7 +51,7 @@ export const reuse = `
         return last;
     })).then((heard) => console.log([...new Set(heard)].join("; ")));`;
 
-/** After a line: as many connections at once as told, each of which sends a line; prints the addresses that servers saw. */
+/** After a line: as many connections at once as given, each of which sends a line; prints the addresses that servers saw. */
 export const many = `
     const net = require("node:net"), [host, port, count] = process.argv.slice(1);
     const ask = () => new Promise((resolve) => {

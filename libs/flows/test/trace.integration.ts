@@ -253,7 +253,7 @@ describe("tunnels", () => {
         ["a peer's Pod to the gateway", v4(fromTunnel, virtual, ip.peer, ip.gw), fresh, "gw", `dst=${mac.gw}`],
         ["answer of a Pod to a peer's Pod", v4(from("a"), mac.gw, ip.a, ip.peer, "tcp"), answer, "tun"],
         [
-            "last hop but one: the host tells the sender",
+            "last hop but one: the host informs the sender",
             ttl(v4(from("a"), mac.b, ip.a, ip.peer), 1),
             fresh,
             "gw",

@@ -94,7 +94,7 @@ describe("questions to a prefix", () => {
         expect(prefixesOverlap(parsePrefix(a), parsePrefix(b))).toBe(expected);
     });
 
-    it("contains what node:net says it contains", () => {
+    it("contains the addresses that it contains by node:net", () => {
         const v4 = { bits: 32, family: 4 as const, name: "ipv4" as const };
         const v6 = { bits: 128, family: 6 as const, name: "ipv6" as const };
         const input = fc.constantFrom(v4, v6).chain((f) =>

@@ -36,7 +36,7 @@ describe("readPoolNames", () => {
     });
 
     // Comparing each with each would take minutes. A process of its own can be ended meanwhile: in this one, no limit of
-    // time is looked at before it is done.
+    // time is checked before it is done.
     it("more than an annotation has room for", async () => {
         const program = `import { readPoolNames } from ${JSON.stringify(import.meta.resolve("../src/index.ts"))};
             const names = Array.from({ length: 150_000 }, (_, at) => at.toString(36));
@@ -71,13 +71,13 @@ describe("readPodIps", () => {
         ["two of IPv6", "fd00::1,10.2.0.1,fd00::2", 'at most one IPv6 address: "fd00::2" is a further one'],
         ["one twice", "fd00::1,fd00::1", "at most one IPv6 address"],
         ["a space inside", "10.2. 0.12", "an IPv4 or IPv6 address"],
-    ])("tells of %s", (_name, text, problem) => {
+    ])("reports %s", (_name, text, problem) => {
         const { problems } = readPodIps(text);
         expect(problems).toHaveLength(1);
         expect(problems[0]).toContain(problem);
     });
 
-    it("tells ten problems of many", () => {
+    it("reports ten problems of many", () => {
         const { problems } = readPodIps("x,".repeat(100_000));
         expect(problems).toHaveLength(11);
         expect(problems.at(-1)).toBe("what follows was not checked");

@@ -39,7 +39,7 @@ describe("Exclusions", () => {
         ["edge of a CIDR", "10.1.0.95", "is the first or last address of the CIDR of spec.ipRanges[1]"],
         ["edge of the subnet", "10.1.0.255", "is the network or broadcast address of its subnet, 10.1.0.0/24"],
         ["of another family", "fd00::20", "is not in its ranges"],
-    ])("says why an address is not handed out: %s", (_name, ip, reason) => {
+    ])("reports why an address is not handed out: %s", (_name, ip, reason) => {
         const one = pool(
             "one",
             range("10.1.0.20-10.1.0.63", { gateway: "10.1.0.21" }),

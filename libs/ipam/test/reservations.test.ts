@@ -52,7 +52,7 @@ describe("planReservations, of a set beyond its reach", () => {
     const many = { ...living, replicas: 1_000_000, start: 5, reach: 3 };
     const vast = listed("p", "fd00::/64");
 
-    it("reserves for the ordinals within, and tells how many are beyond", () => {
+    it("reserves for the ordinals within, and reports how many are beyond", () => {
         const plan = planReservations(input({ set: many, pools: [vast] }));
         expect(created(plan).map((text) => text.split(" ")[0])).toEqual(["5", "6", "7"]);
         expect(plan).toMatchObject({ beyond: 999_997, missing: undefined, more: false });
@@ -81,7 +81,7 @@ describe("planReservations, of a set beyond its reach", () => {
         expect(planReservations(input({ set: many, pools: [] }))).toEqual(nothing);
     });
 
-    it("says what is missing of the ordinals within only", () => {
+    it("reports what is missing of the ordinals within only", () => {
         const plan = planReservations(input({ set: many, pools: [listed("p", "fd00::1")] }));
         expect(created(plan)).toEqual(["5 fd00::1 p"]);
         expect(plan.missing).toMatchObject({ count: 2, ordinals: [6, 7] });
@@ -410,7 +410,7 @@ describe("planReservations gives up", () => {
 describe("planReservations adopts", () => {
     const dead: OrdinalAllocation = { uid: "set-0" };
 
-    it("claims of a set that was there before under the name, used or not", () => {
+    it("allocations of a set that was there before under the name, used or not", () => {
         const allocations = [
             ordinalAllocation("10.1.0.13", 0, dead),
             ordinalAllocation("10.1.0.14", 1, { ...dead, used: true }),
@@ -432,7 +432,7 @@ describe("planReservations adopts", () => {
         expect(created(plan)).toEqual(["0 10.1.0.9 p", "1 10.1.0.10 p"]);
     });
 
-    it("claims of a pool that the template names and that is gone for now", () => {
+    it("allocations of a pool that the template names and that is gone for now", () => {
         const allocations = [ordinalAllocation("10.2.0.9", 0, { ...dead, pool: "later" })];
         const plan = planReservations(input({ unknownPools: ["later"], allocations }));
         expect(addresses(plan.adopt)).toEqual(["10.2.0.9"]);

@@ -73,7 +73,7 @@ describe("freeBlocks", () => {
         expect(freeBlocks(setOf("10.0.0.0/8"), none, 5)).toHaveLength(5);
     });
 
-    it("stays as it is while claims come and go in roomy blocks", () => {
+    it("stays as it is while allocations come and go in roomy blocks", () => {
         const usable = setOf("10.0.0.0/16");
         expect(freeBlocks(usable, () => 100)).toEqual(freeBlocks(usable, none));
     });

@@ -99,11 +99,11 @@ describe("against etcd and kube-apiserver", () => {
         it.each([
             ["who may not", "FORBIDDEN", (): ApiClient => server.clients("nobody").api, undefined],
             ["an aborted call", "ABORTED", (): ApiClient => api, AbortSignal.abort()],
-        ] as const)("tells %s", async (_name, code, client, signal) => {
+        ] as const)("reports %s", async (_name, code, client, signal) => {
             await expect(client().list(nodes, { signal })).rejects.toMatchObject({ code });
         });
 
-        it("says that the outcome of a write without answer is not known", async () => {
+        it("reports that the outcome of a write without answer is not known", async () => {
             const silent = createServer(() => undefined);
             await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
             const { port } = silent.address() as { port: number };
@@ -141,7 +141,7 @@ describe("against etcd and kube-apiserver", () => {
             return { informer, changes };
         }
 
-        it("survives an outage of the API server and tells what changed", async () => {
+        it("survives an outage of the API server and reports what changed", async () => {
             await server.addNode("kept");
             await server.addNode("removed");
             const { informer, changes } = follow({ pageSize: 1 });
@@ -262,7 +262,7 @@ describe("against etcd and kube-apiserver", () => {
 });
 
 describe("TestApiServer", () => {
-    it("says how to get programs that are missing", async () => {
+    it("reports how to get programs that are missing", async () => {
         const { programPath } = await import("../src/testing/programs.ts");
         expect(() => programPath("etcd", "/nonexistent")).toThrow(/run tools\/cluster\/build-programs.sh/);
     });

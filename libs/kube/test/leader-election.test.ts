@@ -246,7 +246,7 @@ describe("LeaderElection", () => {
         expect(server.lease?.spec).toMatchObject({ acquireTime: "before", leaseTransitions: 4 });
     });
 
-    it("does not release a lease that it lost, and says who has it", async () => {
+    it("does not release a lease that it lost, and reports who has it", async () => {
         const { clock, server, leading, candidates } = make(["a"]);
         await clock.advance(3_000);
         server.lease = {

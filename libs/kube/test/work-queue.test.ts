@@ -103,7 +103,7 @@ describe("WorkQueue", () => {
         stop.abort();
     });
 
-    it("does not repeat what failed for good, and looks again when asked to", async () => {
+    it("does not repeat what failed for good, and checks again when asked to", async () => {
         const runs: string[] = [];
         const { queue, clock, stop, runsWith } = make(async (key) => {
             runs.push(key);

@@ -260,7 +260,7 @@ describe("addresses and routes", () => {
         await expect(pod.deleteAddress({ ...six, prefixLength: 64 })).resolves.toBe(true);
     });
 
-    it("a batch says which change was refused and why in the kernel's words; the others are done", async () => {
+    it("a batch reports which change was refused and why in the kernel's words; the others are done", async () => {
         const index = await podLink();
         const failing = pod.batch((batch) =>
             batch
@@ -494,7 +494,7 @@ describe("addresses and routes", () => {
 });
 
 describe("subscribe", () => {
-    it("tells what changes in its namespace after it returns, until disposed", async () => {
+    it("reports what changes in its namespace after it returns, until disposed", async () => {
         const seen: NetlinkEvent[] = [];
         let wake = (): void => undefined;
         const subscription = host.subscribe(["link", "address", "route", "neighbour"], (event) => {
@@ -532,7 +532,7 @@ describe("subscribe", () => {
         expect(seen).toHaveLength(before);
     });
 
-    it("says overrun when events were lost, and goes on", async () => {
+    it("reports overrun when events were lost, and goes on", async () => {
         await host.createVeth(veth());
         const index = (await host.link("veth-a"))?.index ?? 0;
         const events: NetlinkEvent[] = [];

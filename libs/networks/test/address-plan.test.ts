@@ -140,7 +140,7 @@ describe("planAddresses", () => {
         expect(work).toThrow(message);
     });
 
-    it("never demands two of a pool without saying which, and answers each address once", () => {
+    it("never demands two of a pool without naming which, and answers each address once", () => {
         const address = fc.constantFrom("10.2.0.7", "10.2.0.8", "10.3.0.5", "192.0.2.9/24", "192.0.2.8/24");
         const pools = fc.uniqueArray(fc.constantFrom("four", "next", "empty"), { minLength: 1 });
         fc.assert(

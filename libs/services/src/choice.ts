@@ -18,7 +18,7 @@ export interface Choice extends Readonly<Record<Scope, readonly Candidate[]>> {
 }
 
 /**
- * Chooses among the endpoints of a port as Kubernetes says (kube-proxy's CategorizeEndpoints), for each scope by itself:
+ * Chooses among the endpoints of a port as Kubernetes does (kube-proxy's CategorizeEndpoints), for each scope by itself:
  * the ready ones, or if there is none those that serve while they terminate. In scope `cluster` hints restrict the ready
  * ones: to those for the own Node, if all have hints for Nodes and `nodeHints` is set; else to those for its zone, if all
  * have hints for zones; but never to none. The EndpointSlice controller writes `trafficDistribution` of a Service as

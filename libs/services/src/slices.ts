@@ -73,5 +73,5 @@ function readEndpoints(slice: SliceObject, family: Family, problems: ProblemList
 export function readEndpoint({ addresses: [text = ""] }: EndpointObject, family: Family): ReadIp {
     const read = readHostIp(text);
     if (!("ip" in read) || read.ip.family === family) return read;
-    return { rule: `must be an IPv${family} address, as addressType says` };
+    return { rule: `must be an IPv${family} address, as addressType requires` };
 }

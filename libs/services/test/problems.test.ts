@@ -161,7 +161,7 @@ describe("problems name the field, its value, the rule, the effect and the next 
             "an endpoint of the other family",
             {},
             sliceOf("fd00::1"),
-            `InvalidEndpoint EndpointSlice web-1: endpoints[0].addresses[0]: "fd00::1" must be an IPv4 address, as addressType says; ${correct}`,
+            `InvalidEndpoint EndpointSlice web-1: endpoints[0].addresses[0]: "fd00::1" must be an IPv4 address, as addressType requires; ${correct}`,
         ],
         [
             "an endpoint without an address",

@@ -198,7 +198,7 @@ describe("/metrics", () => {
         });
     });
 
-    it("is 403 for a token that is not allowed, 503 when nobody can tell", async () => {
+    it("is 403 for a token that is not allowed, 503 when it is unknown", async () => {
         const refused = await start(async () => false);
         expect((await refused.get("/metrics", bearer)).status).toBe(403);
         const away = await start(() => Promise.reject(new TypeError("the API server is away")));

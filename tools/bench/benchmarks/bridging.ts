@@ -124,7 +124,7 @@ async function moves(stage: BridgingStage): Promise<readonly Result[]> {
 }
 
 async function calls(stage: BridgingStage): Promise<readonly Result[]> {
-    const { add, del, claim } = await measureAdds(stage, addCount);
+    const { add, del, allocation } = await measureAdds(stage, addCount);
     const common = { peer: "the same of a Pod of the Node's subnet on this Node" };
     const adds = { ...common, pairs: { ours: add.bridged, peer: add.subnet } };
     const dels = { ...common, pairs: { ours: del.bridged, peer: del.subnet } };
@@ -134,7 +134,7 @@ async function calls(stage: BridgingStage): Promise<readonly Result[]> {
         typical({
             id: "bridging-add-claim",
             what: "a bare create of an allocation, as this ADD makes one, p50",
-            samples: claim,
+            samples: allocation,
             unit: "ms",
         }),
         comparison({ id: "bridging-del-p50", what: "agent DEL, bridged Pod, p50", ...dels }),

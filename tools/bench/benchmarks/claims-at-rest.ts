@@ -5,8 +5,8 @@ import { nodes, type ApiClient } from "@antrea/kube";
 import { eventually, type TestApiServer } from "@antrea/kube/testing";
 import { type Listed } from "../at-rest/lister.ts";
 import { kubeconfigOf, startChartServer } from "@antrea/chart/testing/chart-server";
-import { Workers } from "../claims/workers.ts";
-import { nodeNameOf } from "../claims/simulated-agent.ts";
+import { Workers } from "../allocations/workers.ts";
+import { nodeNameOf } from "../allocations/simulated-agent.ts";
 import { podCall } from "../cni-client.ts";
 import { spawnController } from "../controller.ts";
 import { type Memory } from "../daemon.ts";
@@ -36,7 +36,7 @@ const controllerPort = 10_349;
 /**
  * The cost of 100,000 allocations at the start of the controller, and for the agent of one Node that uses their pool.
  */
-export async function claimsAtRest(): Promise<readonly Result[]> {
+export async function allocationsAtRest(): Promise<readonly Result[]> {
     await using server = await startChartServer();
     await server.apply(withoutRules(customResourceDefinitions()));
     const { api } = server.clients();

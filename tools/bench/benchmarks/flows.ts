@@ -103,7 +103,7 @@ export async function manyFlows(): Promise<readonly Result[]> {
         }),
         typical({
             id: "flows-replay",
-            what: `${what}, replay after a connection, with the look for others`,
+            what: `${what}, replay after a connection, with the search for other flows`,
             samples: replays,
             unit: "s",
         }),

@@ -1,5 +1,5 @@
 import { ipAllocations, ipPools } from "@antrea/crd";
-import { Workers } from "../claims/workers.ts";
+import { Workers } from "../allocations/workers.ts";
 import { curve, type Growth } from "../growth/curve.ts";
 import { GrowthServer, type Shown } from "../growth/place.ts";
 import { blocksOf, countedPool, objectOf, poolOfBits, usableOf, type SizedPool } from "../growth/ranges.ts";
@@ -22,7 +22,7 @@ interface Axis {
     readonly id: string;
     /** The quantity. */
     readonly of: string;
-    readonly claim: Growth;
+    readonly allocation: Growth;
     readonly agent: Growth;
     readonly controller: Growth;
 }
@@ -34,12 +34,12 @@ interface Place {
 
 /** Latency and memory by pool size, number of Nodes, and number of pools. */
 export async function growth(): Promise<readonly Result[]> {
-    const constant = { claim: "constant", agent: "constant", controller: "constant" } as const;
-    const kept = { claim: "constant", agent: "logarithm", controller: "logarithm" } as const;
+    const constant = { allocation: "constant", agent: "constant", controller: "constant" } as const;
+    const kept = { allocation: "constant", agent: "logarithm", controller: "logarithm" } as const;
     return [
         ...curves({ id: "size", of: "addresses in the pool, nearly empty", ...constant }, await overSizes()),
         ...curves(
-            { id: "full", of: "addresses in the pool, 95 % claimed", ...kept, claim: "constant" },
+            { id: "full", of: "addresses in the pool, 95 % claimed", ...kept, allocation: "constant" },
             await overFull(),
         ),
         ...curves({ id: "nodes", of: "Nodes", ...kept }, await overNodes()),
@@ -130,16 +130,16 @@ function curves({ id, of, ...may }: Axis, places: readonly Place[]): readonly Re
             ...(growth !== undefined && { growth }),
         });
     return [
-        row("claim-p50", "an allocation, p50", "ms", ({ claims }) => median(claims), may.claim),
-        row("claim-p99", "an allocation, p99", "ms", ({ claims }) => quantile(claims, 0.99)),
+        row("claim-p50", "an allocation, p50", "ms", ({ allocations }) => median(allocations), may.allocation),
+        row("claim-p99", "an allocation, p99", "ms", ({ allocations }) => quantile(allocations, 0.99)),
         row(
             "written",
             "bytes in etcd's log for an allocation and its release",
             "B",
             ({ written }) => written,
-            may.claim,
+            may.allocation,
         ),
-        row("add-p50", "agent ADD, p50", "ms", ({ adds }) => median(adds), may.claim),
+        row("add-p50", "agent ADD, p50", "ms", ({ adds }) => median(adds), may.allocation),
         row("agent", "antrea-agent, resident memory", "MiB", ({ agentMib }) => agentMib, may.agent),
         row(
             "controller",

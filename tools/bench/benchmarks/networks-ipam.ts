@@ -2,7 +2,7 @@ import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import { createKubeClients, type ApiClient } from "@antrea/kube";
 import { agentKubeconfig } from "@antrea/chart/testing/chart-server";
-import { allocationOf, podOf } from "../claims/simulated-agent.ts";
+import { allocationOf, podOf } from "../allocations/simulated-agent.ts";
 import { antreaConfig, podCall, timed } from "../cni-client.ts";
 import { BenchError } from "../error.ts";
 import { Helper } from "../helper.ts";

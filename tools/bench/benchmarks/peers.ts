@@ -35,11 +35,11 @@ async function inMode(mode: Mode, server: TestApiServer, first: number): Promise
     const seconds: number[] = [];
     for (let round = 1; round < starts; round++) {
         await using node = await PeerNode.start(mode, server);
-        seconds.push(await node.allWays(peerCount));
+        seconds.push(await node.allRoutes(peerCount));
         await node.agent.ready();
     }
     await using node = await PeerNode.start(mode, server);
-    seconds.push(await node.allWays(peerCount));
+    seconds.push(await node.allRoutes(peerCount));
     await node.agent.ready();
     await sleep(quietMs);
     const atRest = node.agent.memory();

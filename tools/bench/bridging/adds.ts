@@ -1,7 +1,7 @@
 import { ipAllocations } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
-import { allocationOf, podOf } from "../claims/simulated-agent.ts";
+import { allocationOf, podOf } from "../allocations/simulated-agent.ts";
 import { podCall, timed } from "../cni-client.ts";
 import { placeOf, underlay } from "../data-plane/load-node.ts";
 import { BenchError } from "../error.ts";
@@ -24,7 +24,7 @@ export interface AddTimes {
     readonly add: Times;
     readonly del: Times;
     /** Creates of an IPAllocation alone; the ADD of a bridged Pod contains one. */
-    readonly claim: readonly number[];
+    readonly allocation: readonly number[];
 }
 
 /** ADDs and DELs of bridged Pods and of subnet Pods, alternating, on the first Node. */
@@ -39,7 +39,7 @@ export async function measureAdds({ nodes, api }: BridgingStage, counted: number
         { subnet: [], bridged: [] },
         { subnet: [], bridged: [] },
     ];
-    const claim: number[] = [];
+    const allocation: number[] = [];
     for (let index = 0; index < warmUp + counted; index++) {
         const keep = (times: number[], ms: number): void => void (index >= warmUp && times.push(ms));
         const pods = await Promise.all(
@@ -49,9 +49,9 @@ export async function measureAdds({ nodes, api }: BridgingStage, counted: number
                 return { kind, call: podCall(id, paths[at] ?? "", uid) };
             }),
         );
-        for (const pod of rotated([...pods, "claim"] as const, index)) {
-            if (pod === "claim") {
-                keep(claim, await timed(() => api.create(ipAllocations, bareAllocation(index))));
+        for (const pod of rotated([...pods, "allocation"] as const, index)) {
+            if (pod === "allocation") {
+                keep(allocation, await timed(() => api.create(ipAllocations, bareAllocation(index))));
                 continue;
             }
             let answer = "";
@@ -67,7 +67,7 @@ export async function measureAdds({ nodes, api }: BridgingStage, counted: number
         await floor.ask("settle");
     }
     await namespaces.delete(...names);
-    return { add, del, claim };
+    return { add, del, allocation };
 }
 
 function bareAllocation(index: number): ReturnType<typeof allocationOf> {

@@ -1,6 +1,6 @@
 // A simulated agent that repeatedly allocates and releases an address: the pool's usage stays constant.
-import { openAgentPools, type AgentPools } from "../claims/agent-pools.ts";
-import { podOf } from "../claims/simulated-agent.ts";
+import { openAgentPools, type AgentPools } from "../allocations/agent-pools.ts";
+import { podOf } from "../allocations/simulated-agent.ts";
 import { serveBench } from "../helper.ts";
 
 export interface ClaimantInput {
@@ -8,12 +8,12 @@ export interface ClaimantInput {
     readonly nodeName: string;
 }
 
-export interface ClaimsInput {
+export interface AllocationsInput {
     readonly pool: string;
     readonly count: number;
 }
 
-const claimLimitMs = 60_000;
+const allocationLimitMs = 60_000;
 let opened: AgentPools | undefined;
 let made = 0;
 
@@ -25,7 +25,7 @@ async function open({ kubeconfig, nodeName }: ClaimantInput): Promise<void> {
 /**
  * Allocates one address after the other, releasing each before the next; returns the milliseconds of the allocations.
  */
-async function claims({ pool, count }: ClaimsInput): Promise<readonly number[]> {
+async function allocations({ pool, count }: AllocationsInput): Promise<readonly number[]> {
     const { pools } = opened as AgentPools; // "open" comes first
     const times: number[] = [];
     for (let at = 0; at < count; at++) {
@@ -33,11 +33,11 @@ async function claims({ pool, count }: ClaimsInput): Promise<readonly number[]> 
         const attachment = { containerId, ifName: "eth0" };
         const request = { pod, ...attachment, pools: [pool], fixed: [], statefulSet: undefined };
         const begin = performance.now();
-        await pools.allocator.claim(request, AbortSignal.timeout(claimLimitMs));
+        await pools.allocator.claim(request, AbortSignal.timeout(allocationLimitMs));
         times.push(performance.now() - begin);
         await pools.release(attachment);
     }
     return times;
 }
 
-serveBench({ open, claims });
+serveBench({ open, allocations });

@@ -12,12 +12,12 @@ import { ApiServerMeter, spent } from "../meter.ts";
 import { ownNode, ownPodCidrs, PeerNode } from "../peers/peer-node.ts";
 import { ownAddresses } from "../peers/simulated-peers.ts";
 import { PodNamespaces } from "../pod-namespaces.ts";
-import { type ClaimantInput, type ClaimsInput } from "./claimant.ts";
+import { type ClaimantInput, type AllocationsInput } from "./claimant.ts";
 
 const podNamespace = "bench";
 const claimantNode = "growth-claimant";
 const gates = { AntreaIPAM: true };
-const claimCount = 200;
+const allocationCount = 200;
 const addCount = 30;
 const warmUp = 5;
 const quietMs = 3_000;
@@ -27,7 +27,7 @@ const pollMs = 500;
 /** The measurements at one point of the curves. */
 export interface Shown {
     /** Milliseconds of the allocations of a simulated agent, one at a time. */
-    readonly claims: readonly number[];
+    readonly allocations: readonly number[];
     /** Bytes in etcd's log for an allocation and its release. */
     readonly written: number;
     /** Milliseconds of the ADDs of a complete agent. */
@@ -66,23 +66,23 @@ export class GrowthServer implements AsyncDisposable {
         await using controller = await startController(`growth-controller-${this.#places}`, server, gates);
         await this.#usageWritten();
         await using node = await PeerNode.start("noEncap", server, gates);
-        if (otherNodes > 0) await node.allWays(otherNodes);
+        if (otherNodes > 0) await node.allRoutes(otherNodes);
         await node.agent.ready();
         const adds = await this.#adds(node, pool);
         await using claimant = new Helper("growth/claimant.ts");
         const kubeconfig = await agentKubeconfig(server, claimantNode);
         const input: ClaimantInput = { kubeconfig, nodeName: claimantNode };
         await claimant.ask("open", input);
-        const claims = (count: number): Promise<readonly number[]> =>
-            claimant.ask<readonly number[]>("claims", { pool, count } satisfies ClaimsInput);
-        await claims(warmUp);
+        const allocations = (count: number): Promise<readonly number[]> =>
+            claimant.ask<readonly number[]>("allocations", { pool, count } satisfies AllocationsInput);
+        await allocations(warmUp);
         const meter = new ApiServerMeter(server);
         const before = await meter.read();
-        const times = await claims(claimCount);
-        const written = spent(before, await meter.read()).etcdBytes / claimCount;
+        const times = await allocations(allocationCount);
+        const written = spent(before, await meter.read()).etcdBytes / allocationCount;
         await sleep(quietMs);
         return {
-            claims: times,
+            allocations: times,
             written,
             adds,
             agentMib: node.agent.memory().now,

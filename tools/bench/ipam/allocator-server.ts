@@ -2,7 +2,7 @@
 // from an IPAM plugin.
 import { cniErrorCode, CniCalls, CniServer, type CniBackend } from "@antrea/agent/features/cni-server";
 import { poolErrorCode } from "@antrea/agent/features/ip-pools";
-import { openAgentPools, type AgentPools } from "../claims/agent-pools.ts";
+import { openAgentPools, type AgentPools } from "../allocations/agent-pools.ts";
 import { serveBench } from "../helper.ts";
 import { silent } from "../silent.ts";
 

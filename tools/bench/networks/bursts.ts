@@ -1,14 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { agentKubeconfig } from "@antrea/chart/testing/chart-server";
-import { listPoolDefinition, listPoolRights, listPools } from "../claims/list-agent.ts";
+import { listPoolDefinition, listPoolRights, listPools } from "../allocations/list-agent.ts";
 import { BenchError } from "../error.ts";
 import { Helper } from "../helper.ts";
 import { type AllocationWatch } from "./allocation-watch.ts";
-import { type ListClaims, type ListClaimsInput } from "./list-claims.ts";
+import { type ListAllocations, type ListAllocationsInput } from "./list-allocations.ts";
 import { type NetworksStage } from "./stage.ts";
 import { atOnce, attach, bridgeName, byBridges, detach, metaPluginIn, oneByOne, type Step } from "./ways.ts";
 
-const claimLimitMs = 60_000;
+const allocationLimitMs = 60_000;
 const detachTries = 5;
 const pollMs = 5;
 
@@ -81,7 +81,7 @@ function stepsOf({ networks }: NetworksStage, way: Way): readonly Step[] {
 
 /** What the answers promise may be shown a moment later. */
 async function untilAllocated(watch: AllocationWatch, count: number): Promise<void> {
-    const end = performance.now() + claimLimitMs;
+    const end = performance.now() + allocationLimitMs;
     while (watch.count < count) {
         if (performance.now() > end) {
             const what = `${watch.count} allocations in place of ${count} are shown after all ADDs`;
@@ -114,7 +114,7 @@ export async function floorMs({ floor, namespaces }: NetworksStage, pods: number
 /** The lists of the design with one object per pool, and the process that claims in them. */
 export class ListClaimant implements AsyncDisposable {
     readonly #stage: NetworksStage;
-    readonly #helper = new Helper("networks/list-claims.ts");
+    readonly #helper = new Helper("networks/list-allocations.ts");
     readonly #kubeconfig: string;
     #rounds = 0;
 
@@ -129,13 +129,13 @@ export class ListClaimant implements AsyncDisposable {
     }
 
     /** Claims an address of each pool for so many Pods, in empty lists. */
-    async burst(pods: number): Promise<ListClaims> {
+    async burst(pods: number): Promise<ListAllocations> {
         const round = this.#rounds++;
         const pools = this.#stage.networks.map(({ name }) => `${name}-${round}`);
         for (const name of pools)
             await this.#stage.node.api.create(listPools, { metadata: { name }, spec: { size: 1_022 } });
-        const input: ListClaimsInput = { kubeconfig: this.#kubeconfig, pools, pods, round };
-        return this.#helper.ask<ListClaims>("claimAll", input);
+        const input: ListAllocationsInput = { kubeconfig: this.#kubeconfig, pools, pods, round };
+        return this.#helper.ask<ListAllocations>("claimAll", input);
     }
 
     async [Symbol.asyncDispose](): Promise<void> {

@@ -72,7 +72,7 @@ export class PeerNode implements AsyncDisposable {
      * Waits until the node routes to so many dual-stack peers are installed; returns the seconds from the agent's
      * start.
      */
-    async allWays(peers: number): Promise<number> {
+    async allRoutes(peers: number): Promise<number> {
         // Routes are last: the flows that they depend on are installed before.
         let end = await this.#routes.all(2 * peers, limitMs);
         const wanted = this.#mode === "encap" ? 2 * peers : 0;

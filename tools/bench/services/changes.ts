@@ -134,10 +134,10 @@ export async function measureBurst(
     const bundles = tap.count;
     const indexes = Array.from({ length: count }, (_, at) => first + at);
     const left = new Set(indexes.map(clusterIp));
-    let looked = bundles;
+    let counted = bundles;
     const isWritten = (): boolean => {
-        for (const { of } of tap.since(looked)) for (const ip of of) left.delete(ip);
-        looked = tap.count;
+        for (const { of } of tap.since(counted)) for (const ip of of) left.delete(ip);
+        counted = tap.count;
         return left.size === 0;
     };
     const events = indexes.map((index) => watch.shows(replacementIp(replacement + index), limitMs));

@@ -9,7 +9,7 @@ const sampled = 64;
 /**
  * Resolves when the Node serves the first Services, so many: all are there, and a sample of them has answered the client;
  * the seconds from the start of its agent or kube-proxy. If some are not there yet when the client has been answered, until the end of
- * the look that finds them: a later time than that at which they came, not an earlier one.
+ * the poll that finds them: a later time than that at which they came, not an earlier one.
  *
  * @param also the ClusterIP of another Service that is to be served
  */
@@ -24,10 +24,10 @@ export async function secondsUntilServed(
     const all = [...Array.from({ length: services }, (_, index) => clusterIp(index)), ...further];
     for (;;) {
         const served = await node.served();
-        const looked = performance.timeOrigin + performance.now();
+        const polledAt = performance.timeOrigin + performance.now();
         const missing = all.find((address) => !served.has(address));
-        if (missing === undefined) return ((end ?? looked) - node.startedAt) / 1000;
-        if (looked - node.startedAt > limitMs) {
+        if (missing === undefined) return ((end ?? polledAt) - node.startedAt) / 1000;
+        if (polledAt - node.startedAt > limitMs) {
             throw new BenchError("NOT_READY", "environment", `${missing} is not served, others are`);
         }
         end = undefined;

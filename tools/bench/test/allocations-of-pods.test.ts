@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
-import { allocationOf, podOf } from "../claims/simulated-agent.ts";
+import { allocationOf, podOf } from "../allocations/simulated-agent.ts";
 import { allocationsOfPods, heldGateways } from "../allocations-of-pods.ts";
 
 describe("allocations", () => {

@@ -10,7 +10,7 @@ describe("receivedMbits", () => {
         expect(receivedMbits(JSON.stringify({ end }))).toBe(1_500);
     });
 
-    it("fails where iperf3 tells of an error", () => {
+    it("fails where iperf3 reports an error", () => {
         expect(() => receivedMbits('{"error": "unable to connect", "end": {}}')).toThrow("unable to connect");
     });
 });

@@ -60,17 +60,17 @@ describe("Services", () => {
 describe("the time until Services are served", () => {
     const now = (): number => performance.timeOrigin + performance.now();
     const all = new Set(Array.from({ length: 100 }, (_, index) => clusterIp(index)));
-    const nodeWith = (...looks: ReadonlySet<string>[]): Parameters<typeof secondsUntilServed>[0] => {
+    const nodeWith = (...polls: ReadonlySet<string>[]): Parameters<typeof secondsUntilServed>[0] => {
         const startedAt = now();
         const client = { ask: () => Promise.resolve(startedAt + 20) } as unknown as Helper;
-        return { client, startedAt, served: () => sleep(50, looks.shift() ?? all) };
+        return { client, startedAt, served: () => sleep(50, polls.shift() ?? all) };
     };
 
     it("is that of the last answer, if all are there by then", async () => {
         expect(await secondsUntilServed(nodeWith(all), 100)).toBeCloseTo(0.02, 6);
     });
 
-    it("goes to the end of the look that finds all, if some came later", async () => {
+    it("goes to the end of the poll that finds all, if some came later", async () => {
         expect(await secondsUntilServed(nodeWith(new Set(), new Set()), 100)).toBeGreaterThan(0.145);
     });
 });

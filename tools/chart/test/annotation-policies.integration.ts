@@ -114,9 +114,9 @@ describe.each(rows)("the annotations of a $kind", ({ kind, resource, path, make,
             'from nothing to "10.2.0.13"',
         ],
     ])("are not changed to %s", async (_name, from, to, message) => {
-        const said = await change(from, to);
-        expect(said).toContain(message);
-        expect(said).toContain(path);
+        const answer = await change(from, to);
+        expect(answer).toContain(message);
+        expect(answer).toContain(path);
         // A template is not written through the status; a Pod's annotations are.
         const throughStatus = await change(from, to, { subresource: "status" });
         if (kind === "Pod") expect(throughStatus).toContain(message);
@@ -128,9 +128,9 @@ describe.each(rows)("the annotations of a $kind", ({ kind, resource, path, make,
         [podIpsAnnotation, { [podIpsAnnotation]: "10.2.0.12" }, 'from "10.2.0.12" to nothing'],
         [podIpsAnnotation, { [podIpsAnnotation]: "no address" }, 'from "no address" to nothing'],
     ])("lose %s on a template only", async (key, from, message) => {
-        const said = await change(from, { [key]: null });
-        if (kind === "Pod") expect(said).toContain(message);
-        else expect(said).toBe("ok");
+        const answer = await change(from, { [key]: null });
+        if (kind === "Pod") expect(answer).toContain(message);
+        else expect(answer).toBe("ok");
     });
 
     it.each<[string, Annotations]>([

@@ -55,7 +55,7 @@ describe("chart antrea", () => {
         expect(names(await render("--set", "featureGates=null"))).toEqual(names(await render()));
     });
 
-    it("has schema and README as values.yaml tells", async () => {
+    it("has schema and README as in values.yaml", async () => {
         const generate = new URL("../generate.ts", import.meta.url).pathname;
         await expect(run("node", [generate, "--check"])).resolves.toBeDefined();
     });
@@ -265,7 +265,7 @@ describe("chart antrea", () => {
         },
     );
 
-    it("says where a user looks first that NetworkPolicies are not enforced", () => {
+    it("reports where a user looks first that NetworkPolicies are not enforced", () => {
         const page = (name: string): string => readFileSync(new URL(name, chart), "utf8");
         const [firstScreen = ""] = readme.split("\n## Three reasons");
         const [, limits = ""] = page("../../docs/operations.md").split("\n## Limits");
@@ -362,7 +362,7 @@ describe("chart antrea", () => {
         [["--set", "featureGates.SecondaryNetwork=true"], true],
         [["--set", "featureGates.AllAlpha=true"], true],
         [["--set", "featureGates.AllAlpha=true,featureGates.SecondaryNetwork=false"], false],
-    ])("tells the webhook of the gate of the agent that attaches networks: %j", async (options, isOn) => {
+    ])("passes the webhook the gate of the agent that attaches networks: %j", async (options, isOn) => {
         const { data = {} } = named(await render(...options), "ConfigMap", "antrea-config");
         const ofAgent = loadAgentConfig(data["antrea-agent.conf"] ?? "").gates;
         const ofWebhook = loadControllerConfig(data["antrea-controller.conf"] ?? "").gates;

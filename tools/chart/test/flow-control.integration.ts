@@ -5,7 +5,7 @@ import { ipAllocations, ipPools } from "@antrea/crd";
 import { createKubeClients, pathOf, type KubeClients } from "@antrea/kube";
 import { eventually, type TestApiServer } from "@antrea/kube/testing";
 import { agentKubeconfig, kubeconfigOf, startChartServer } from "./chart-server.ts";
-import { claim, pod } from "./claims.ts";
+import { allocation, pod } from "./allocations.ts";
 
 interface Answer {
     readonly status: number;
@@ -22,15 +22,15 @@ const seats = ["--max-requests-inflight=20", "--max-mutating-requests-inflight=1
 /** A request waits in a queue for a quarter of this, at most a minute. */
 const patience = ["--request-timeout=4m"];
 
-const claims = pathOf(ipAllocations);
+const allocations = pathOf(ipAllocations);
 const pools = pathOf(ipPools);
 const events = "/apis/events.k8s.io/v1/namespaces/default/events";
 const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 const flowControl = "/apis/flowcontrol.apiserver.k8s.io/v1";
-const claimOnNode2 = (address: string): object => ({
+const allocationOnNode2 = (address: string): object => ({
     apiVersion: `${ipAllocations.group}/${ipAllocations.version}`,
     kind: ipAllocations.kind,
-    ...claim(address, { pod: { ...pod, nodeName: "node2" } }),
+    ...allocation(address, { pod: { ...pod, nodeName: "node2" } }),
 });
 
 describe("the API server, with the flow control of the chart", () => {
@@ -97,18 +97,18 @@ describe("the API server, with the flow control of the chart", () => {
         regarding: { namespace: "default" },
     };
     it.each<readonly [Client, string, string, string, object?]>([
-        ["agent of node2", "antrea-agents", "GET", claims],
-        ["agent of node2", "antrea-agents", "GET", `${claims}?fieldSelector=spec.pool%3Dpool1`],
-        ["agent of node2", "antrea-agents", "POST", claims, claimOnNode2("10.7.0.200")],
-        ["agent of node2", "antrea-agents", "DELETE", `${claims}/10.7.0.200`],
-        ["agent of node2", "antrea-agents", "POST", claims, claimOnNode2("10.7.0.201")],
+        ["agent of node2", "antrea-agents", "GET", allocations],
+        ["agent of node2", "antrea-agents", "GET", `${allocations}?fieldSelector=spec.pool%3Dpool1`],
+        ["agent of node2", "antrea-agents", "POST", allocations, allocationOnNode2("10.7.0.200")],
+        ["agent of node2", "antrea-agents", "DELETE", `${allocations}/10.7.0.200`],
+        ["agent of node2", "antrea-agents", "POST", allocations, allocationOnNode2("10.7.0.201")],
         ["agent of node2", "antrea-agents", "GET", `${pools}/pool1`],
         ["agent of node2", "antrea-agents", "GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode2"],
         ["agent of node2", "antrea-agents", "POST", events, event],
         ["agent of node2", "antrea-agents", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", tokenReview],
         ["agent of node2", "antrea-agents", "GET", "/version"],
-        ["controller", "antrea", "GET", claims],
-        ["controller", "antrea", "DELETE", `${claims}/10.7.0.201`],
+        ["controller", "antrea", "GET", allocations],
+        ["controller", "antrea", "DELETE", `${allocations}/10.7.0.201`],
         ["controller", "antrea", "GET", "/api/v1/pods"],
         ["controller", "antrea", "POST", events, event],
         // a rule of Kubernetes for ServiceAccounts of kube-system, which is before all others
@@ -128,7 +128,7 @@ describe("the API server, with the flow control of the chart", () => {
         const { server: url, headers, streamAgent: agent } = await clients[client].connection();
         const options = { method: "POST", agent, headers: { ...headers, "content-length": 1_000 } };
         const requests = Array.from({ length: held }, () =>
-            request(new URL(claims, url), options).on("error", () => undefined),
+            request(new URL(allocations, url), options).on("error", () => undefined),
         );
         for (const one of requests) one.flushHeaders();
         return { [Symbol.dispose]: () => requests.forEach((one) => one.destroy()) };
@@ -158,7 +158,7 @@ describe("the API server, with the flow control of the chart", () => {
                 return underWay + refused - before >= held && { refused: refused - before };
             };
             expect(await eventually(arrived, { timeoutMs: 60_000 })).toEqual({ refused: 0 });
-            claimed = send("agent of node2", "POST", claims, claimOnNode2("10.7.0.2"));
+            claimed = send("agent of node2", "POST", allocations, allocationOnNode2("10.7.0.2"));
             await eventually(async () => (await counted()).underWay > held);
             expect(await send("controller", "GET", pools)).toMatchObject({ status: 200 });
             expect(await send("webhook", "GET", pools)).toMatchObject({ status: 200 });

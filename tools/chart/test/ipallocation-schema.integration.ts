@@ -4,56 +4,62 @@ import { formatIp, parseIp } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import fc from "fast-check";
-import { claim, claimOf, pod, setClaim } from "./claims.ts";
+import { allocation, allocationOf, pod, setAllocation } from "./allocations.ts";
 import { outcome } from "./outcome.ts";
 import { named, render, run } from "./render.ts";
 
 const address = "10.2.0.12";
 const without = (field: keyof IpAllocationSpec): IpAllocation => {
-    const { [field]: _, ...spec } = claim(address).spec;
-    return claimOf(address, spec as IpAllocationSpec);
+    const { [field]: _, ...spec } = allocation(address).spec;
+    return allocationOf(address, spec as IpAllocationSpec);
 };
 const called = (name: string, object: IpAllocation): IpAllocation => ({ ...object, metadata: { name } });
 
 const accepted: readonly [string, IpAllocation][] = [
-    ["a Pod's", claim(address)],
-    ["an IPv6 one", claim("3ffe:ffff:1:1ff::100")],
-    ["an ordinal's, reserved", setClaim(address, { index: 0 })],
-    ["an ordinal's, allocated", setClaim(address, { index: 12, nodeName: "node1" })],
+    ["a Pod's", allocation(address)],
+    ["an IPv6 one", allocation("3ffe:ffff:1:1ff::100")],
+    ["an ordinal's, reserved", setAllocation(address, { index: 0 })],
+    ["an ordinal's, allocated", setAllocation(address, { index: 12, nodeName: "node1" })],
     [
         "one whose set is not known by UID",
-        claim(address, {
+        allocation(address, {
             owner: { kind: "StatefulSet", namespace: "shop", name: "db", index: 0 },
             pod: { ...pod, name: "db-0" },
         }),
     ],
     [
         "a Node's",
-        claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Node", name: "node1", uid: "u" } }),
+        allocationOf(address, {
+            ...setAllocation(address, { index: 0 }).spec,
+            owner: { kind: "Node", name: "node1", uid: "u" },
+        }),
     ],
     [
         "a gateway's",
-        claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Gateway", name: address } }),
+        allocationOf(address, {
+            ...setAllocation(address, { index: 0 }).spec,
+            owner: { kind: "Gateway", name: address },
+        }),
     ],
     [
         "an ordinal's for an interface of a network, reserved",
-        claimOf(address, {
-            ...setClaim(address, { index: 0 }).spec,
+        allocationOf(address, {
+            ...setAllocation(address, { index: 0 }).spec,
             owner: { kind: "StatefulSet", namespace: "shop", name: "db", index: 0, interface: "net1" },
         }),
     ],
     [
         "an ordinal's for an interface of a network, allocated",
-        claim(address, {
+        allocation(address, {
             owner: { kind: "StatefulSet", namespace: "shop", name: "db", index: 0, interface: "net1" },
             pod: { ...pod, name: "db-0", interface: "net1", network: "shop/macvlan" },
         }),
     ],
-    ["one with the definition of its pool", claim(address, { poolUID: "uid-pool", poolGeneration: 3 })],
-    ["one of a static Pod", claim(address, { pod: { ...pod, uid: "0123456789abcdef0123456789abcdef" } })],
+    ["one with the definition of its pool", allocation(address, { poolUID: "uid-pool", poolGeneration: 3 })],
+    ["one of a static Pod", allocation(address, { pod: { ...pod, uid: "0123456789abcdef0123456789abcdef" } })],
     [
         "one with long names",
-        claim(address, {
+        allocation(address, {
             pod: { ...pod, name: "n".repeat(253), containerID: "c".repeat(253), interface: "i".repeat(15) },
         }),
     ],
@@ -62,7 +68,7 @@ const accepted: readonly [string, IpAllocation][] = [
 const refused: readonly [string, IpAllocation, string][] = [
     [
         "on another interface than its owner keeps it for",
-        claim(address, {
+        allocation(address, {
             owner: { kind: "StatefulSet", namespace: "shop", name: "db", index: 0, interface: "net1" },
             pod: { ...pod, name: "db-0", interface: "eth0" },
         }),
@@ -78,129 +84,137 @@ const refused: readonly [string, IpAllocation, string][] = [
         without("pod"),
         "spec.state: Invalid value: pod must be set exactly when state is Allocated",
     ],
-    ["Reserved with Pod", claim(address, { state: "Reserved" }), "pod must be set exactly when state is Allocated"],
+    [
+        "Reserved with Pod",
+        allocation(address, { state: "Reserved" }),
+        "pod must be set exactly when state is Allocated",
+    ],
     [
         "of a state that does not exist",
-        claim(address, { state: "Free" as "Reserved" }),
+        allocation(address, { state: "Free" as "Reserved" }),
         'spec.state: Unsupported value: "Free"',
     ],
     [
         "of an owner that does not exist",
-        claim(address, { owner: { kind: "Job" as "Pod" } }),
+        allocation(address, { owner: { kind: "Job" as "Pod" } }),
         'spec.owner.kind: Unsupported value: "Job"',
     ],
     [
         "of another name",
-        called("10.2.0.13", claim(address)),
+        called("10.2.0.13", allocation(address)),
         "metadata.name 10.2.0.13 is not the name of an allocation of 10.2.0.12",
     ],
     [
         "of a name with leading zeros",
-        called("3ffe-ffff-1-01ff-0-0-0-100", claim("3ffe:ffff:1:1ff::100")),
+        called("3ffe-ffff-1-01ff-0-0-0-100", allocation("3ffe:ffff:1:1ff::100")),
         "is not the name of an allocation of 3ffe:ffff:1:1ff::100",
     ],
-    ["of a short name", called("fd00--1", claim("fd00::1")), "is not the name of an allocation of fd00::1"],
+    ["of a short name", called("fd00--1", allocation("fd00::1")), "is not the name of an allocation of fd00::1"],
     [
         "of an address that is not canonical",
-        called("3ffe-0-0-0-0-0-0-1", claim("3ffe:0::1")),
+        called("3ffe-0-0-0-0-0-0-1", allocation("3ffe:0::1")),
         'spec.address: Invalid value: "3ffe:0::1": must be an address in canonical text',
     ],
     [
         "of an address in capitals",
-        called("fd00-0-0-0-0-0-0-a", claim("fd00::A")),
+        called("fd00-0-0-0-0-0-0-a", allocation("fd00::A")),
         "must be an address in canonical text",
     ],
     [
         "of no address",
-        called("pod", claimOf(address, { ...claim(address).spec, address: "pod" })),
+        called("pod", allocationOf(address, { ...allocation(address).spec, address: "pod" })),
         "must be an address in canonical text",
     ],
     [
         "of another block",
-        claim(address, { block: "10.2.1.0/24" }),
+        allocation(address, { block: "10.2.1.0/24" }),
         "spec.block: Invalid value: 10.2.1.0/24 is not the aligned /24 (IPv4) or /120 (IPv6) that 10.2.0.12 lies in",
     ],
-    ["of a greater block", claim(address, { block: "10.2.0.0/16" }), "10.2.0.0/16 is not the aligned"],
-    ["of a block with host bits", claim(address, { block: "10.2.0.12/24" }), "10.2.0.12/24 is not the aligned"],
+    ["of a greater block", allocation(address, { block: "10.2.0.0/16" }), "10.2.0.0/16 is not the aligned"],
+    ["of a block with host bits", allocation(address, { block: "10.2.0.12/24" }), "10.2.0.12/24 is not the aligned"],
     [
         "of its block in other text, which no watch of the block selects",
-        claim("fd00::12", { block: "FD00::/120" }),
+        allocation("fd00::12", { block: "FD00::/120" }),
         "FD00::/120 is not the aligned",
     ],
-    ["of a block of the other family", claim(address, { block: "fd00::/120" }), "fd00::/120 is not the aligned"],
+    ["of a block of the other family", allocation(address, { block: "fd00::/120" }), "fd00::/120 is not the aligned"],
     [
         "of a Pod without UID",
-        claim(address, { owner: { kind: "Pod", namespace: "shop", name: "web" } }),
+        allocation(address, { owner: { kind: "Pod", namespace: "shop", name: "web" } }),
         "spec.owner: Invalid value: a Pod has namespace, name and uid",
     ],
     [
         "of a StatefulSet without index",
-        claimOf(address, {
-            ...setClaim(address, { index: 0 }).spec,
+        allocationOf(address, {
+            ...setAllocation(address, { index: 0 }).spec,
             owner: { kind: "StatefulSet", namespace: "shop", name: "db" },
         }),
         "a StatefulSet namespace, name and index",
     ],
     [
         "of a Node without name",
-        claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Node" } }),
+        allocationOf(address, { ...setAllocation(address, { index: 0 }).spec, owner: { kind: "Node" } }),
         "a Node and a Gateway a name",
     ],
     [
         "of a gateway without name",
-        claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Gateway" } }),
+        allocationOf(address, { ...setAllocation(address, { index: 0 }).spec, owner: { kind: "Gateway" } }),
         "a Node and a Gateway a name",
     ],
     [
         "of another Pod than its owner",
-        claim(address, { owner: { kind: "Pod", namespace: "shop", name: "web", uid: "other" } }),
+        allocation(address, { owner: { kind: "Pod", namespace: "shop", name: "web", uid: "other" } }),
         "spec.pod: Invalid value: must be the Pod that owns the address",
     ],
     [
         "of another ordinal",
-        claimOf(address, {
-            ...setClaim(address, { index: 1, nodeName: "node1" }).spec,
-            owner: setClaim(address, { index: 10 }).spec.owner,
+        allocationOf(address, {
+            ...setAllocation(address, { index: 1, nodeName: "node1" }).spec,
+            owner: setAllocation(address, { index: 10 }).spec.owner,
         }),
         "or a Pod of the StatefulSet that owns it",
     ],
     [
         "of an ordinal with leading zeros",
-        claim(address, { owner: setClaim(address, { index: 1 }).spec.owner, pod: { ...pod, name: "db-01" } }),
+        allocation(address, { owner: setAllocation(address, { index: 1 }).spec.owner, pod: { ...pod, name: "db-01" } }),
         "or a Pod of the StatefulSet that owns it",
     ],
     [
         "of an ordinal in another Namespace",
-        claim(address, {
-            owner: setClaim(address, { index: 1 }).spec.owner,
+        allocation(address, {
+            owner: setAllocation(address, { index: 1 }).spec.owner,
             pod: { ...pod, name: "db-1", namespace: "bank" },
         }),
         "or a Pod of the StatefulSet that owns it",
     ],
     [
         "of a gateway, used by a Pod",
-        claim(address, { owner: { kind: "Gateway", name: address } }),
+        allocation(address, { owner: { kind: "Gateway", name: address } }),
         "spec.pod: Invalid value",
     ],
-    ["of a Node, used by a Pod", claim(address, { owner: { kind: "Node", name: "node1" } }), "spec.pod: Invalid value"],
+    [
+        "of a Node, used by a Pod",
+        allocation(address, { owner: { kind: "Node", name: "node1" } }),
+        "spec.pod: Invalid value",
+    ],
     [
         "with the UID of its pool alone",
-        claim(address, { poolUID: "uid-pool" }),
+        allocation(address, { poolUID: "uid-pool" }),
         "spec.poolUID: Invalid value: poolUID and poolGeneration must be set together",
     ],
     [
         "with the generation of its pool alone",
-        claim(address, { poolGeneration: 3 }),
+        allocation(address, { poolGeneration: 3 }),
         "poolUID and poolGeneration must be set together",
     ],
     [
         "of a generation that no pool has",
-        claim(address, { poolUID: "uid-pool", poolGeneration: 0 }),
+        allocation(address, { poolUID: "uid-pool", poolGeneration: 0 }),
         "spec.poolGeneration: Invalid value: 0",
     ],
     [
         "of an interface the kernel cannot have",
-        claim(address, { pod: { ...pod, interface: "i".repeat(16) } }),
+        allocation(address, { pod: { ...pod, interface: "i".repeat(16) } }),
         "spec.pod.interface: Too long",
     ],
 ];
@@ -224,7 +238,7 @@ describe("the definition of IPAllocation", () => {
     });
     afterAll(() => server.stop());
 
-    it.each(accepted)("accepts %s claim", async (_name, object) => {
+    it.each(accepted)("accepts %s allocation", async (_name, object) => {
         expect(await judge(object)).toBe("ok");
     });
 
@@ -241,13 +255,13 @@ describe("the definition of IPAllocation", () => {
                 } catch {
                     return; // IPv4 in IPv6
                 }
-                const said = await judge(claim(text));
+                const answer = await judge(allocation(text));
                 expect(allocationName(ip)).toMatch(/^[0-9.]+$|^([0-9a-f]+-){7}[0-9a-f]+$/);
                 if (text === formatIp(ip)) {
-                    expect(said).toBe("ok");
+                    expect(answer).toBe("ok");
                 } else {
                     // A text of more than 39 characters, such as 0000:…:0000:1.2.3.4, fails its length before its form.
-                    expect(said).toMatch(
+                    expect(answer).toMatch(
                         /must be an address in canonical text|Too long: may not be more than 39 bytes/,
                     );
                 }
@@ -257,14 +271,14 @@ describe("the definition of IPAllocation", () => {
     });
 
     it("is the lock: a second allocation of an address is refused", async () => {
-        await api.create(ipAllocations, claim("10.2.0.99"));
-        await expect(api.create(ipAllocations, claim("10.2.0.99", { pool: "pool2" }))).rejects.toMatchObject({
+        await api.create(ipAllocations, allocation("10.2.0.99"));
+        await expect(api.create(ipAllocations, allocation("10.2.0.99", { pool: "pool2" }))).rejects.toMatchObject({
             code: "ALREADY_EXISTS",
         });
     });
 
     it("never changes address, block and pool", async () => {
-        const object = await api.create(ipAllocations, claim("10.2.0.98"));
+        const object = await api.create(ipAllocations, allocation("10.2.0.98"));
         const change = (spec: Partial<IpAllocationSpec>): Promise<string> =>
             outcome(api.update(ipAllocations, { ...object, spec: { ...object.spec, ...spec } }));
         expect(await change({ address: "10.2.0.97" })).toContain(
@@ -278,10 +292,13 @@ describe("the definition of IPAllocation", () => {
     });
 
     it("is selected by pool, block, state and Node, and shown in columns", async () => {
-        await api.create(ipAllocations, claim("10.9.0.1", { pool: "selected", pod: { ...pod, nodeName: "node9" } }));
         await api.create(
             ipAllocations,
-            claimOf("10.9.1.1", { ...setClaim("10.9.1.1", { index: 0 }).spec, pool: "selected" }),
+            allocation("10.9.0.1", { pool: "selected", pod: { ...pod, nodeName: "node9" } }),
+        );
+        await api.create(
+            ipAllocations,
+            allocationOf("10.9.1.1", { ...setAllocation("10.9.1.1", { index: 0 }).spec, pool: "selected" }),
         );
         const select = async (fieldSelector: string): Promise<readonly (string | undefined)[]> =>
             (await api.list(ipAllocations, { fieldSelector })).items.map(({ metadata }) => metadata?.name);
@@ -317,7 +334,7 @@ describe("the definition of IPAllocation", () => {
     });
 
     it("has no status apart", async () => {
-        await api.create(ipAllocations, claim("10.2.0.96"));
+        await api.create(ipAllocations, allocation("10.2.0.96"));
         await expect(
             api.patch(ipAllocations, { name: "10.2.0.96" }, { type: "merge", body: {} }, { subresource: "status" }),
         ).rejects.toMatchObject({ code: "NOT_FOUND" });

@@ -312,8 +312,12 @@ describe("the definition of IPPool", () => {
         await fc.assert(
             fc.asyncProperty(spec, async (one) => {
                 const { problems } = readPool({ spec: one });
-                const said = await judge(one);
-                expect({ said, problems, ok: said === "ok" }).toEqual({ said, problems, ok: problems.length === 0 });
+                const answer = await judge(one);
+                expect({ answer, problems, ok: answer === "ok" }).toEqual({
+                    answer,
+                    problems,
+                    ok: problems.length === 0,
+                });
             }),
             { numRuns: 600 },
         );

@@ -143,9 +143,9 @@ describe("what an agent may change of Nodes", () => {
 
         it.each(fields)("not %s", async (field, value) => {
             const before = await stored();
-            const said = await patch(agent, { [field]: value });
+            const answer = await patch(agent, { [field]: value });
             expect(await stored()).toEqual(before);
-            expect(said).toContain(takenOut.includes(field) ? "ok" : "nothing of its Node but");
+            expect(answer).toContain(takenOut.includes(field) ? "ok" : "nothing of its Node but");
         });
 
         it("nothing that is there, away, be it beside its condition", async () => {

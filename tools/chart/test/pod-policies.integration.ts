@@ -104,8 +104,8 @@ describe("what an agent may change of Pods", () => {
         ["on no Node", undefined, `the agent of Node ${here} cannot change Pod `],
     ])("nothing of one %s", async (_name, nodeName, message) => {
         const name = await created(nodeName);
-        const said = await change(agent, name, annotated({ [statusAnnotation]: "[]" }));
-        expect(said).toContain(`${message}${namespace}/${name}: it is not on its Node`);
+        const answer = await change(agent, name, annotated({ [statusAnnotation]: "[]" }));
+        expect(answer).toContain(`${message}${namespace}/${name}: it is not on its Node`);
         expect((await stored(name)).metadata?.annotations).toBeUndefined();
     });
 
@@ -152,10 +152,10 @@ describe("what an agent may change of Pods", () => {
         const name = await created(here, { annotations: { theirs: "1" }, labels: { app: "web" } });
         expect(await change(admin, name, { status: running })).toBe("ok");
         const before = await stored(name);
-        const said = await change(agent, name, body);
+        const answer = await change(agent, name, body);
         const after = await stored(name);
         expect(after).toEqual(before);
-        expect([what, said]).toEqual([what, expect.stringContaining(nothingElse)]);
+        expect([what, answer]).toEqual([what, expect.stringContaining(nothingElse)]);
     });
 
     // The API server takes these out of every update of a status, before any policy sees it.
@@ -169,7 +169,7 @@ describe("what an agent may change of Pods", () => {
         expect(await stored(name)).toEqual(before);
     });
 
-    it("nothing but by the status, as its role says", async () => {
+    it("nothing but by the status, as its role allows", async () => {
         const name = await created(here);
         const body = annotated({ [statusAnnotation]: "[]" });
         const patched = agent.patch(pods, { namespace, name }, { type: "merge", body });

@@ -27,7 +27,7 @@ const templateOf = (manifests: readonly Manifest[], kind: string, name: string):
     named(manifests, kind, name).spec?.["template"] as Template;
 
 /** The lines of helm against these values, one a value. */
-async function saidOf(...sets: readonly string[]): Promise<readonly string[]> {
+async function helmReports(...sets: readonly string[]): Promise<readonly string[]> {
     const options = sets.flatMap((set) => ["--set-string", set]);
     try {
         await run("helm", ["template", "antrea", chart.pathname, "--kube-version", "1.33.0", ...options]);
@@ -44,32 +44,37 @@ describe("values for the Pods of the programs", () => {
         const name = "must be the name of an image, without tag";
         const tag = "must be a tag, with or without a digest, or empty";
         for (const wrong of ["", "antrea/antrea agent", "antrea/antrea-agent:0.1.0", "/antrea", "antrea/"]) {
-            expect(await saidOf(`${image}.repository=${wrong}`)).toEqual([
+            expect(await helmReports(`${image}.repository=${wrong}`)).toEqual([
                 `${image}.repository: ${JSON.stringify(wrong)}: ${name}`,
             ]);
         }
         for (const wrong of ["a b", ":0.1.0", "-1", "v".repeat(129)]) {
-            expect(await saidOf(`${image}.tag=${wrong}`)).toEqual([`${image}.tag: ${JSON.stringify(wrong)}: ${tag}`]);
+            expect(await helmReports(`${image}.tag=${wrong}`)).toEqual([
+                `${image}.tag: ${JSON.stringify(wrong)}: ${tag}`,
+            ]);
         }
         const digest = `sha256:${"0a".repeat(32)}`;
         expect(
-            await saidOf(`${image}.repository=registry.example.com:5000/a/b_c/antrea`, `${image}.tag=v1@${digest}`),
+            await helmReports(
+                `${image}.repository=registry.example.com:5000/a/b_c/antrea`,
+                `${image}.tag=v1@${digest}`,
+            ),
         ).toEqual([]);
         // a digest in place of the tag, as some write it
-        expect(await saidOf(`${image}.repository=localhost/antrea@sha256`, `${image}.tag=${"0a".repeat(32)}`)).toEqual(
-            [],
-        );
+        expect(
+            await helmReports(`${image}.repository=localhost/antrea@sha256`, `${image}.tag=${"0a".repeat(32)}`),
+        ).toEqual([]);
     });
 
     it.each(["cni.hostBinPath", "cni.hostConfPath", "agent.podResourcesPath"])(
         "%s is a folder of the Node",
         async (key) => {
             for (const wrong of ["", "x", "opt/cni/bin", "/opt/../etc", "/opt/cni:bin", "/opt/cni #bin"]) {
-                expect(await saidOf(`${key}=${wrong}`)).toEqual([
+                expect(await helmReports(`${key}=${wrong}`)).toEqual([
                     `${key}: ${JSON.stringify(wrong)}: must be an absolute path without .. : # and quotes`,
                 ]);
             }
-            expect(await saidOf(`${key}=/var/lib/rancher/k3s/data/cni`)).toEqual([]);
+            expect(await helmReports(`${key}=/var/lib/rancher/k3s/data/cni`)).toEqual([]);
         },
     );
 
@@ -78,7 +83,7 @@ describe("values for the Pods of the programs", () => {
             ["app", "antrea"],
             ["component", name],
         ] as const) {
-            expect(await saidOf(`${app}.podLabels.${key}=foo`)).toEqual([
+            expect(await helmReports(`${app}.podLabels.${key}=foo`)).toEqual([
                 `${app}.podLabels.${key}: "foo": must be ${own}, by which the Pods are found; leave it out`,
             ]);
         }
@@ -87,7 +92,7 @@ describe("values for the Pods of the programs", () => {
     });
 
     it.each(programs)("%s.podAnnotations leave that by which its Pods are restarted", async (app, kind, name) => {
-        expect(await saidOf(`${app}.podAnnotations.checksum/config=x`)).toEqual([
+        expect(await helmReports(`${app}.podAnnotations.checksum/config=x`)).toEqual([
             `${app}.podAnnotations.checksum/config: "x": is written by the chart, so that a change of the configuration restarts the Pods; leave it out`,
         ]);
         const key = "kubectl.kubernetes.io/default-container";
@@ -112,7 +117,7 @@ describe("values for the Pods of the programs", () => {
                 const names = (container.env ?? []).map((variable) => variable.name);
                 const loads = ["SKIP_LOADING_KERNEL_MODULES"];
                 const own = [...new Set(names)].filter((one) => !loads.includes(one)).sort();
-                const lines = await saidOf(...names.map((one) => `${path}.${one}=x`));
+                const lines = await helmReports(...names.map((one) => `${path}.${one}=x`));
                 const mine = lines.filter((line) => own.some((one) => line.startsWith(`${path}.${one}: `)));
                 expect([container.name, mine]).toEqual([
                     container.name,
@@ -120,6 +125,6 @@ describe("values for the Pods of the programs", () => {
                 ]);
             }
         }
-        expect(await saidOf("agent.installCNI.extraEnv.SKIP_LOADING_KERNEL_MODULES=1")).toEqual([]);
+        expect(await helmReports("agent.installCNI.extraEnv.SKIP_LOADING_KERNEL_MODULES=1")).toEqual([]);
     });
 });

@@ -80,7 +80,7 @@ describe.each(programs)("the Pods of %s %s", (kind, name) => {
         });
     });
 
-    // the kernel drops a signal that the first process of a container has no handler for: told to end while it starts, a
+    // the kernel drops a signal that the first process of a container has no handler for: asked to end while it starts, a
     // program there would run on until it is killed, a minute later
     it("have an init before each program, which ends it also while it starts", async () => {
         const { containers } = await podSpec(kind, name);

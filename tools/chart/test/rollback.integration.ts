@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { ipAllocations } from "@antrea/crd";
 import { type ApiClient } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
-import { claim, claimOf, setClaim } from "./claims.ts";
+import { allocation, allocationOf, setAllocation } from "./allocations.ts";
 import { render, run } from "./render.ts";
 
 const kinds = ["CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
@@ -40,8 +40,8 @@ async function documented(section: string, word: string): Promise<string> {
 }
 
 function reserved(address: string, kind: "Gateway" | "Node", name: string) {
-    const { pod: _, ...spec } = claim(address).spec;
-    return claimOf(address, { ...spec, state: "Reserved", owner: { kind, name } });
+    const { pod: _, ...spec } = allocation(address).spec;
+    return allocationOf(address, { ...spec, state: "Reserved", owner: { kind, name } });
 }
 
 async function names(): Promise<readonly (string | undefined)[]> {
@@ -54,7 +54,7 @@ it("after a rollback the documented command removes the allocations of gateways,
     const env = { ...process.env, KUBECONFIG: server.kubeconfig() };
     // There may be none.
     await run("bash", ["-euo", "pipefail", "-c", command], { env });
-    const others = [claim("10.7.0.2"), setClaim("10.7.0.3", { index: 0 }), reserved("10.7.0.4", "Node", "n")];
+    const others = [allocation("10.7.0.2"), setAllocation("10.7.0.3", { index: 0 }), reserved("10.7.0.4", "Node", "n")];
     const gateways = [reserved("10.7.0.1", "Gateway", "10.7.0.1"), reserved("fd00:7::1", "Gateway", "fd00:7::1")];
     for (const object of [...others, ...gateways]) await api.create(ipAllocations, object);
     expect(await names()).toHaveLength(5);

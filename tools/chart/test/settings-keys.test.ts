@@ -53,7 +53,7 @@ describe.each(["agent", "controller"] as const)("each key of antrea-%s.conf", (c
         (key) => {
             const candidates =
                 key in others ? [others[key]] : [true, false, "1m5s", 7, 70, "x:1:tcp", "some", ["x"], [1]];
-            const said = candidates.flatMap((value) => {
+            const reported = candidates.flatMap((value) => {
                 const file = key.split(".").reduceRight<unknown>((inner, step) => ({ [step]: inner }), value);
                 const more = key === "multicluster.enableStretchedNetworkPolicy" ? { enableGateway: true } : {};
                 const { multicluster } = file as { readonly multicluster?: object };
@@ -68,11 +68,11 @@ describe.each(["agent", "controller"] as const)("each key of antrea-%s.conf", (c
                     return [];
                 }
             });
-            expect(said.filter((line) => line.startsWith(`${key} has no effect: `))).not.toEqual([]);
+            expect(reported.filter((line) => line.startsWith(`${key} has no effect: `))).not.toEqual([]);
         },
     );
 
-    it("says nothing of an empty file", () => {
+    it("reports nothing of an empty file", () => {
         expect(load("").warnings).toEqual([]);
     });
 });

@@ -68,8 +68,8 @@ function inValues(rule: string): string {
         .replace("enableNodeIPAM is", "enable is");
 }
 
-/** What helm says against them, one line each. */
-async function helmSays(values: Values): Promise<readonly string[]> {
+/** What helm reports against them, one line each. */
+async function helmReports(values: Values): Promise<readonly string[]> {
     const file = join(folder, "values.json");
     const tree = Object.entries(values).reduce<Tree>((all, [path, value]) => put(all, path, value), {});
     writeFileSync(file, JSON.stringify(tree));
@@ -88,11 +88,11 @@ async function helmSays(values: Values): Promise<readonly string[]> {
 /** Helm refuses exactly what the programs would refuse, and names value and rule. */
 async function expectSame(values: Values): Promise<number> {
     const expected = refusals(values);
-    const lines = await helmSays(values);
-    const unsaid = expected.filter(
+    const lines = await helmReports(values);
+    const missing = expected.filter(
         ({ path, rule }) => !lines.some((line) => line.startsWith(`${path}: `) && line.endsWith(`: ${rule}`)),
     );
-    expect({ values, unsaid, lines: lines.length }).toEqual({ values, unsaid: [], lines: expected.length });
+    expect({ values, missing, lines: lines.length }).toEqual({ values, missing: [], lines: expected.length });
     for (const { path, value } of expected) {
         if (value !== undefined) expect(lines.join("\n")).toContain(`${path}: ${JSON.stringify(value)}: `);
     }
@@ -228,17 +228,17 @@ describe("the chart refuses what agent or controller would refuse", () => {
     });
 
     it.each([-1, 0, 1, 15, 17, 31, 100, 575, 576, 65_535, 65_536])("of numbers: %j", async (number) => {
-        // JSON Schema says it of some, which keeps helm from the others
-        const [schemaSays, own] = [numbers, numbers].map((paths, which) =>
+        // JSON Schema rejects some, which keeps helm from the others
+        const [schemaRejects, own] = [numbers, numbers].map((paths, which) =>
             paths.filter((path) => {
                 const { minimum, maximum } = schemaOf(path) as { readonly minimum: number; readonly maximum: number };
                 return (number < minimum || number > maximum) === (which === 0);
             }),
         ) as [string[], string[]];
-        expect(refusals(everywhere(schemaSays, number))).toHaveLength(schemaSays.length);
-        if (schemaSays.length > 0) {
-            const said = (await helmSays(everywhere(schemaSays, number))).join("\n");
-            for (const path of schemaSays) expect(said).toContain(`'/${path.replaceAll(".", "/")}'`);
+        expect(refusals(everywhere(schemaRejects, number))).toHaveLength(schemaRejects.length);
+        if (schemaRejects.length > 0) {
+            const reported = (await helmReports(everywhere(schemaRejects, number))).join("\n");
+            for (const path of schemaRejects) expect(reported).toContain(`'/${path.replaceAll(".", "/")}'`);
         }
         // Each program with its port alone: no two may have the same.
         const other = "controller.apiPort";
@@ -282,7 +282,7 @@ describe("the chart refuses what agent or controller would refuse", () => {
         const all = (value: boolean): Tree => Object.fromEntries(gateSpecs.map(({ name }) => [name, value]));
         expect(await expectSame({ featureGates: all(false) })).toBe(0);
         expect(await expectSame({ featureGates: { AllAlpha: true, AllBeta: true } })).toBe(0);
-        const refused = await helmSays({ featureGates: all(true) });
+        const refused = await helmReports({ featureGates: all(true) });
         expect([...refused].sort()).toEqual(
             gateSpecs
                 .filter(({ available }) => !available)
@@ -293,7 +293,7 @@ describe("the chart refuses what agent or controller would refuse", () => {
                 .sort(),
         );
         expect(refusals({ featureGates: all(true) })).toHaveLength(refused.length);
-        expect(await helmSays({ featureGates: { Nonsense: false, antreaIPAM: true } })).toEqual([
+        expect(await helmReports({ featureGates: { Nonsense: false, antreaIPAM: true } })).toEqual([
             "featureGates.Nonsense: false: unknown feature gate; docs/feature-gates.md lists those there are",
             "featureGates.antreaIPAM: true: unknown feature gate; did you mean AntreaIPAM?",
         ]);
@@ -342,7 +342,7 @@ describe("the chart refuses what agent or controller would refuse", () => {
         ["a switch that is a text", [{ ...bridge, enableMulticastSnooping: "yes" }], "enableMulticastSnooping"],
         ["a name without its key", ["br-sec"], "ovsBridges/0"],
     ])("of secondary bridges by their schema: %s", async (_name, ovsBridges, named) => {
-        expect((await helmSays({ "secondaryNetwork.ovsBridges": ovsBridges })).join()).toContain(named);
+        expect((await helmReports({ "secondaryNetwork.ovsBridges": ovsBridges })).join()).toContain(named);
     });
 
     it.each([
@@ -351,7 +351,7 @@ describe("the chart refuses what agent or controller would refuse", () => {
         ["webhook.antreaWebhook.extraArgs", ["--port=1", "--confg=x"], "[1]: "],
         ["agent.antreaAgent.extraArgs", ["--v=high"], "[0]: "],
     ])("of arguments: %s %j", async (path, list, where) => {
-        const lines = await helmSays({ [path]: list });
+        const lines = await helmReports({ [path]: list });
         expect(lines).toHaveLength(1);
         expect(lines[0]).toContain(path + where);
     });
@@ -367,7 +367,7 @@ describe("the chart refuses what agent or controller would refuse", () => {
             ["controller", "webhook"],
         ],
     ])("of programs that are needed: %j", async (values, names) => {
-        const lines = await helmSays(values);
+        const lines = await helmReports(values);
         expect(lines.map((line) => line.split(": ")[0])).toEqual(names.map((name) => `${name}.replicas`));
     });
 
@@ -397,7 +397,7 @@ describe("the chart refuses what agent or controller would refuse", () => {
             ],
         ],
         [{ tunnelPort: 10_350 }, []],
-    ])("of ports that two programs would have on a Node: %j", async (values, said) => {
-        expect(await helmSays(values)).toEqual(said);
+    ])("of ports that two programs would have on a Node: %j", async (values, reported) => {
+        expect(await helmReports(values)).toEqual(reported);
     });
 });

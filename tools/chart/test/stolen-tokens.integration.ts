@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools } from "@antrea/crd";
 import { configMaps, leases, namespaces, nodes, pods, secrets, type ApiClient, type KubeObject } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
-import { claim, pod, setClaim } from "./claims.ts";
+import { allocation, pod, setAllocation } from "./allocations.ts";
 import { render } from "./render.ts";
 
 const namespace = "kube-system";
@@ -91,7 +91,7 @@ const everyone: readonly Row[] = [
     ["change an IPPool", "PATCH", `${crd}/v1alpha2/ippools/pool1`, { metadata: { labels: { a: "b" } } }],
     ["delete an IPPool", "DELETE", `${crd}/v1alpha2/ippools/pool1`],
     ["delete all IPPools", "DELETE", `${crd}/v1alpha2/ippools`],
-    ["delete many claims at once", "DELETE", `${crd}/v1alpha1/ipallocations`],
+    ["delete many allocations at once", "DELETE", `${crd}/v1alpha1/ipallocations`],
     ["patch an allocation", "PATCH", `${crd}/v1alpha1/ipallocations/10.7.0.1`, { metadata: { labels: { a: "b" } } }],
     ["read roles", "GET", `${rbac}/clusterroles`],
     [
@@ -159,7 +159,7 @@ describe("with a stolen token", () => {
         return promise;
     }
     const someAddress = (): string => `10.7.${(last += 1) >> 8}.${last & 255}`;
-    const claims = `${crd}/v1alpha1/ipallocations`;
+    const allocations = `${crd}/v1alpha1/ipallocations`;
     const typed = (object: KubeObject) => ({ apiVersion: "crd.antrea.io/v1alpha1", kind: "IPAllocation", ...object });
 
     beforeAll(async () => {
@@ -211,48 +211,48 @@ describe("with a stolen token", () => {
 
     describe("of the agent of a Node, nobody can", () => {
         it.each<[string, (address: string) => KubeObject]>([
-            ["a Pod of another Node", (address) => claim(address, { pod: { ...pod, nodeName: there } })],
-            ["an ordinal on another Node", (address) => setClaim(address, { index: 0, nodeName: there })],
+            ["a Pod of another Node", (address) => allocation(address, { pod: { ...pod, nodeName: there } })],
+            ["an ordinal on another Node", (address) => setAllocation(address, { index: 0, nodeName: there })],
             [
                 "a Node",
                 (address) => ({
-                    ...claim(address),
-                    spec: { ...claim(address).spec, owner: { kind: "Node", name: here } },
+                    ...allocation(address),
+                    spec: { ...allocation(address).spec, owner: { kind: "Node", name: here } },
                 }),
             ],
         ])("claim for %s", async (_name, make) => {
-            const row: Row = ["", "POST", claims, typed(make(someAddress()))];
+            const row: Row = ["", "POST", allocations, typed(make(someAddress()))];
             expect((await ask("agent", row)).status).toBeGreaterThanOrEqual(403);
         });
 
         it.each([
             ["another Pod's", { pod: { ...pod, nodeName: there } }],
             ["an ordinal's", undefined],
-        ])("free or take over %s claim of another Node", async (_name, spec) => {
+        ])("free or take over %s allocation of another Node", async (_name, spec) => {
             const address = someAddress();
             const stored = await admin.create(
                 ipAllocations,
-                spec === undefined ? setClaim(address, { index: 1, nodeName: there }) : claim(address, spec),
+                spec === undefined ? setAllocation(address, { index: 1, nodeName: there }) : allocation(address, spec),
             );
-            const path = `${claims}/${address}`;
+            const path = `${allocations}/${address}`;
             expect(await ask("agent", ["", "DELETE", path])).toMatchObject({ status: 403 });
             const mine = typed({ ...stored, spec: { ...stored.spec, pod: { ...pod, nodeName: here } } } as KubeObject);
             expect((await ask("agent", ["", "PUT", path, mine])).status).toBeGreaterThanOrEqual(403);
             expect((await admin.get(ipAllocations, { name: address })).spec).toEqual(stored.spec);
         });
 
-        it("make of its claim the allocation of another address, block or owner", async () => {
+        it("change its allocation to another address, block or owner", async () => {
             const address = someAddress();
-            const stored = await admin.create(ipAllocations, claim(address));
+            const stored = await admin.create(ipAllocations, allocation(address));
             for (const change of [
                 { address: "10.7.9.9" },
                 { block: "10.7.9.0/24" },
                 { owner: { ...stored.spec.owner, name: "other" } },
             ]) {
                 const body = typed({ ...stored, spec: { ...stored.spec, ...change } } as KubeObject);
-                expect((await ask("agent", ["", "PUT", `${claims}/${address}`, body])).status).toBeGreaterThanOrEqual(
-                    403,
-                );
+                expect(
+                    (await ask("agent", ["", "PUT", `${allocations}/${address}`, body])).status,
+                ).toBeGreaterThanOrEqual(403);
             }
             expect((await admin.get(ipAllocations, { name: address })).spec).toEqual(stored.spec);
         });
@@ -309,13 +309,13 @@ describe("with a stolen token", () => {
             expect(await ask("agent", row)).toMatchObject({ status: 403 });
         });
 
-        it("do anything to Nodes, Pods and claims with a token that names no Node", async () => {
+        it("do anything to Nodes, Pods and allocations with a token that names no Node", async () => {
             const address = someAddress();
-            await admin.create(ipAllocations, claim(address));
+            await admin.create(ipAllocations, allocation(address));
             const annotations = { metadata: { annotations: { "node.antrea.io/mac-address": "02:00:00:00:00:01" } } };
             for (const row of [
-                ["", "POST", claims, typed(claim(someAddress()))],
-                ["", "DELETE", `${claims}/${address}`],
+                ["", "POST", allocations, typed(allocation(someAddress()))],
+                ["", "DELETE", `${allocations}/${address}`],
                 ["", "PATCH", `${core}/nodes/${here}`, annotations],
                 ["", "PATCH", `${core}/namespaces/shop/pods/on-${here}/status`, networkStatus],
                 ["", "PATCH", `${core}/namespaces/shop/pods/web/status`, networkStatus],
@@ -324,14 +324,14 @@ describe("with a stolen token", () => {
             }
         });
 
-        // What it can do to others, as docs/security.md tells.
+        // What it can do to others, as docs/security.md lists.
         it.each<Row>([
             ["reads all Pods", "GET", `${core}/pods`],
             ["reads all Namespaces, Nodes", "GET", `${core}/nodes`],
             ["reads all Services", "GET", `${core}/services`],
             ["reads all endpoints", "GET", "/apis/discovery.k8s.io/v1/endpointslices"],
             ["reads all pools", "GET", `${crd}/v1alpha2/ippools`],
-            ["reads all claims", "GET", claims],
+            ["reads all allocations", "GET", allocations],
             [
                 "writes events in any Namespace",
                 "POST",
@@ -354,7 +354,7 @@ describe("with a stolen token", () => {
                 `${core}/namespaces/shop/pods/on-${here}/status`,
                 networkStatus,
             ],
-            ["claims for a Pod of its Node that is not there", "POST", claims, typed(claim("10.7.200.1"))],
+            ["claims for a Pod of its Node that is not there", "POST", allocations, typed(allocation("10.7.200.1"))],
         ])("but: %s", async (...row) => {
             expect((await ask("agent", row)).status).toBeLessThan(300);
         });
@@ -367,10 +367,10 @@ describe("with a stolen token", () => {
 
         it("but: takes up what is reserved for any StatefulSet", async () => {
             const address = someAddress();
-            const stored = await admin.create(ipAllocations, setClaim(address, { index: 7 }));
-            const { spec } = setClaim(address, { index: 7, nodeName: here });
+            const stored = await admin.create(ipAllocations, setAllocation(address, { index: 7 }));
+            const { spec } = setAllocation(address, { index: 7, nodeName: here });
             expect(
-                await ask("agent", ["", "PUT", `${claims}/${address}`, typed({ ...stored, spec } as KubeObject)]),
+                await ask("agent", ["", "PUT", `${allocations}/${address}`, typed({ ...stored, spec } as KubeObject)]),
             ).toMatchObject({
                 status: 200,
             });
@@ -429,8 +429,8 @@ describe("with a stolen token", () => {
 
         it("but: frees the allocation of any Pod", async () => {
             const address = someAddress();
-            await admin.create(ipAllocations, claim(address));
-            expect(await ask("controller", ["", "DELETE", `${claims}/${address}`])).toMatchObject({ status: 200 });
+            await admin.create(ipAllocations, allocation(address));
+            expect(await ask("controller", ["", "DELETE", `${allocations}/${address}`])).toMatchObject({ status: 200 });
         });
     });
 
@@ -445,8 +445,8 @@ describe("with a stolen token", () => {
                 { ...named("Secret", ""), metadata: { generateName: "antrea-webhook-ca" } },
             ],
             ["delete its Secret", "DELETE", `${own}/secrets/antrea-webhook-ca`],
-            ["claim an address", "POST", claims, typed(claim("10.7.99.1"))],
-            ["free an address", "DELETE", `${claims}/10.7.200.1`],
+            ["claim an address", "POST", allocations, typed(allocation("10.7.99.1"))],
+            ["free an address", "DELETE", `${allocations}/10.7.200.1`],
             ["change a Node", "PATCH", `${core}/nodes/${there}`, { metadata: { labels: { a: "b" } } }],
             ["change a Deployment", "PATCH", "/apis/apps/v1/namespaces/shop/deployments/d", {}],
             ["change another webhook", "PATCH", `${admission}/validatingwebhookconfigurations/other`, {}],

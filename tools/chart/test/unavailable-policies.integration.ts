@@ -41,7 +41,7 @@ describe("an object that nothing serves", () => {
     let folder: string;
     let count = 0;
 
-    /** What `kubectl apply` says of it. */
+    /** What `kubectl apply` prints of it. */
     const applied = async (object: object): Promise<{ readonly stdout: string; readonly stderr: string }> => {
         const file = join(folder, `${(count += 1)}.json`);
         writeFileSync(file, JSON.stringify(object));
@@ -105,8 +105,8 @@ describe("an object that nothing serves", () => {
             /[./]/g,
             "\\$&",
         );
-        const told = `services\\/default\\/web: annotations ${unread}, ${unread} have no effect: the feature is not available`;
-        expect(stderr).toMatch(new RegExp(`Warning: .*${told}`));
+        const warning = `services\\/default\\/web: annotations ${unread}, ${unread} have no effect: the feature is not available`;
+        expect(stderr).toMatch(new RegExp(`Warning: .*${warning}`));
         expect((await applied(service(asked, 81))).stderr).toBe("");
         expect((await applied(service({ ...asked, "nodeportlocal.antrea.io/enabled": "false" }))).stderr).toMatch(
             /services\/default\/web: annotations nodeportlocal\.antrea\.io\/enabled have no effect/,

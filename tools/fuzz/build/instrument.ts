@@ -178,7 +178,7 @@ const comparisons: Readonly<Record<string, string>> = {
 function compared(node: AstNode, edits: Edits): void {
     const name = comparisons[String(node.operator)];
     const [left, right] = [child(node, "left"), child(node, "right")];
-    if (name === undefined || [left, right].some(saysNothing)) return;
+    if (name === undefined || [left, right].some(showsNothing)) return;
     edits.open(node.start, `__probes.${name}(`);
     const between = edits.text(left.end, right.start);
     const at = left.end + between.indexOf(String(node.operator));
@@ -186,8 +186,8 @@ function compared(node: AstNode, edits: Edits): void {
     edits.close(node.end, ")");
 }
 
-/** Whether a comparison with this node tells nothing about the input. */
-function saysNothing(node: AstNode): boolean {
+/** Whether a comparison with this node shows nothing about the input. */
+function showsNothing(node: AstNode): boolean {
     return (
         (node.type === "UnaryExpression" && node.operator === "typeof") ||
         (node.type === "Identifier" && node.name === "undefined") ||

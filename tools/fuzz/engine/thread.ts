@@ -7,7 +7,7 @@ import { type Order, type Report } from "./messages.ts";
 export type Ending =
     { readonly kind: "done" } | { readonly kind: "hang" | "death"; readonly input: Uint8Array; readonly text: string };
 
-const lookMs = 50;
+const pollMs = 50;
 const maxHeapMb = 512;
 /** An input that waits takes no CPU time: it hangs after so many times the limit. */
 const waits = 30;
@@ -75,7 +75,7 @@ export class Thread {
             else if (performance.now() - since > this.#limitMs * waits) {
                 hang(`waits, with no end after ${this.#limitMs * waits} ms`);
             }
-        }, lookMs);
+        }, pollMs);
         try {
             return await promise;
         } finally {

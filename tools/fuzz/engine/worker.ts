@@ -42,7 +42,7 @@ export async function serve(target: Target): Promise<void> {
         let end = Infinity;
         const heap = new HeapWatch();
         const reported = new Set<string>();
-        let told = began;
+        let reportedAt = began;
         const fuzzer: Fuzzer = new Fuzzer(
             {
                 target,
@@ -61,9 +61,9 @@ export async function serve(target: Target): Promise<void> {
                 guided: order.guided,
                 goOn: async (executions) => {
                     const now = performance.now();
-                    if (now - told > progressMs) {
+                    if (now - reportedAt > progressMs) {
                         send({ kind: "progress", statistics: fuzzer.statistics, milliseconds: now - began });
-                        told = now;
+                        reportedAt = now;
                     }
                     const growth = await heap.growth();
                     if (growth !== undefined && !reported.has("leak")) {

@@ -81,7 +81,7 @@ export const target: Target = {
     tokens: ["grpc-status", "grpc-message", ":status", "application/grpc", "content-type", "%41"],
     run: async (input) => {
         const whole = verdict([input]);
-        mustEqual("what is said in one piece and in many", verdict(chunks(input)), whole);
+        mustEqual("what is reported in one piece and in many", verdict(chunks(input)), whole);
         const { output } = await run({
             environment,
             readInput: () => Promise.resolve(new TextEncoder().encode(json({ cniVersion: "1.1.0" }))),

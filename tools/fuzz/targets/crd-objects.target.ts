@@ -43,14 +43,14 @@ export const target: Target = {
         if (!isRecord(object) || !isRecord(object.metadata) || typeof object.metadata.name !== "string") return;
         const { spec, status } = object;
         if (ipPoolSpec.safeParse(spec).success && (status === undefined || ipPoolStatus.safeParse(status).success)) {
-            lookAtPool(object as never);
+            checkPool(object as never);
         }
-        if (ipAllocationSpec.safeParse(spec).success) lookAtClaim(object as never);
+        if (ipAllocationSpec.safeParse(spec).success) checkAllocation(object as never);
     },
     isRefusal: (error) => error instanceof AntreaError && error.fault !== "internal",
 };
 
-function lookAtPool(object: IpPool): void {
+function checkPool(object: IpPool): void {
     const pool = readPool(object);
     blocksOf(pool.addresses);
     comparePools(poolBefore, pool);
@@ -59,7 +59,7 @@ function lookAtPool(object: IpPool): void {
     freeBlocks(pool.addresses, () => 1, 5);
 }
 
-function lookAtClaim(object: IpAllocation): void {
+function checkAllocation(object: IpAllocation): void {
     reader.read(object);
     readAllocation(object);
     holderText(object);

@@ -118,7 +118,7 @@ export const target: Target = {
     run: (input) => {
         const value = parsed(input);
         if (!isRecord(value)) return;
-        if (isRecord(value.ids)) lookAtPort(value.ids);
+        if (isRecord(value.ids)) checkPort(value.ids);
         if (typeof value.alias === "string") {
             fromAlias(value.alias);
             containerOfAlias(value.alias);
@@ -135,7 +135,7 @@ export const target: Target = {
     isRefusal: (error) => error instanceof AntreaError && error.fault !== "internal",
 };
 
-function lookAtPort(given: Readonly<Record<string, unknown>>): void {
+function checkPort(given: Readonly<Record<string, unknown>>): void {
     const record = fromExternalIds("veth1", new Map(Object.entries(texts(given))));
     if (record === undefined || record === "unfinished") return;
     const again = fromExternalIds("veth1", new Map(Object.entries(toExternalIds(record))));

@@ -18,12 +18,12 @@ export const target: Target = {
                     hex: string;
                 }[],
         );
-        const said = all.filter(({ from, hex }) => from === "switch" && hex.length < 2_000).map(({ hex }) => hex);
+        const sent = all.filter(({ from, hex }) => from === "switch" && hex.length < 2_000).map(({ hex }) => hex);
         // Answers to the requests below have xids from 2 on, that for groups has 8, that for their counters 9.
-        const answers = said.flatMap((hex) =>
+        const answers = sent.flatMap((hex) =>
             [2, 3, 4, 5, 8, 9].map((xid) => hex.slice(0, 8) + `0000000${xid}` + hex.slice(16)),
         );
-        return [...answers.map(fromHex), fromHex(said.slice(0, 12).join(""))];
+        return [...answers.map(fromHex), fromHex(sent.slice(0, 12).join(""))];
     },
     run: async (input) => {
         const socket = new Duplex({ read: ignore, write: (_chunk, _encoding, done) => done() });

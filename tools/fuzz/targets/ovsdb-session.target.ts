@@ -20,9 +20,9 @@ export const target: Target = {
         const exchanges = JSON.parse(fileText("libs/ovsdb/test/fixtures/captured.json")) as readonly {
             server: string;
         }[];
-        const said = exchanges.map(({ server }) => server).filter((text) => text.length < 2_000);
+        const sent = exchanges.map(({ server }) => server).filter((text) => text.length < 2_000);
         return [
-            ...said,
+            ...sent,
             '{"id":"echo","method":"echo","params":[]}{"id":"x","method":"steal","params":[]}',
             '{"id":0,"result":[],"error":null}{"id":1,"result":{},"error":null}{"id":1,"error":"no"}',
         ];

@@ -61,8 +61,8 @@ describe("the fuzzer", () => {
 
     it("gives the same for the same seed", async () => {
         const [one, two] = [await fuzz(...toys, "20000", "magic"), await fuzz(...toys, "20000", "magic")];
-        const told = ({ executions, edges, corpus }: Result) => ({ executions, edges, corpus });
-        expect(one.results.map(told)).toEqual(two.results.map(told));
+        const comparable = ({ executions, edges, corpus }: Result) => ({ executions, edges, corpus });
+        expect(one.results.map(comparable)).toEqual(two.results.map(comparable));
     });
 
     describe("finds", () => {

@@ -65,7 +65,7 @@ describe("probes", () => {
         ["both sides of an if", "if (x > 5) return 1; return 2;", 9, 2],
         ["both sides of a condition", "return x > 5 ? 1 : 2;", 9, 2],
         ["the right side of and", "return x > 0 && x < 5;", 9, -1],
-    ])("tell %s", (_name, code, one, other) => {
+    ])("report %s", (_name, code, one, other) => {
         const [first, second] = [ran(code, one), ran(code, other)];
         expect([...first.probes.hits.subarray(0, 9)]).not.toEqual([...second.probes.hits.subarray(0, 9)]);
         expect(Math.min(taken(first), taken(second))).toBeGreaterThan(0);
@@ -76,7 +76,7 @@ describe("probes", () => {
         expect([...probes.hits]).toContain(3);
     });
 
-    it("tell what was compared and asked for", async () => {
+    it("report what was compared and asked for", async () => {
         const probes = new Probes();
         ran("switch (x) { case 7: return 1; } return x === 'word' || Object.hasOwn({}, 'member');", 1, probes);
         const { fuzzed } = globalThis as unknown as { readonly fuzzed: (x: unknown) => unknown };

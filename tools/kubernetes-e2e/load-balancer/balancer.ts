@@ -21,7 +21,7 @@ class LoadBalancerError extends AntreaError<"POOL_USED_UP"> {}
 
 /**
  * Gives Services of type LoadBalancer an address of the pool, and leads this machine's packets to it to Nodes whose
- * health check says 200.
+ * health check returns 200.
  */
 export class LoadBalancer {
     readonly #components: LoadBalancerComponents;

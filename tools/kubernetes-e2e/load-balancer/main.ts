@@ -1,5 +1,5 @@
 // A load balancer for the tests on a local cluster: gives Services of type LoadBalancer without a class an address at the
-// high end of the Docker network, and leads this machine's packets to it by Nodes whose health check says 200. Says
+// high end of the Docker network, and leads this machine's packets to it by Nodes whose health check returns 200. Prints
 // "serving" when it does; SIGTERM ends it and removes all that it made.
 //   main.ts NETWORK      NETWORK: IPv4 prefix of the Docker network; the cluster is that of KUBECONFIG
 import { sleep } from "@antrea/async";

@@ -7,7 +7,7 @@ const run = promisify(execFile);
 
 // A bridge without ports swallows what is sent to addresses that nobody has: clients see silence, as behind a balancer.
 const device = "k8s-e2e-lb";
-// Not of the network of the Nodes (RFC 2544): tests tell clients outside from Nodes by their network.
+// Not of the network of the Nodes (RFC 2544): tests distinguish clients outside from Nodes by their network.
 const source = "198.18.0.1";
 // marks the routes as those of this program
 const protocol = "185";

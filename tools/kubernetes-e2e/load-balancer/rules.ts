@@ -14,7 +14,7 @@ import { type Node, type Service } from "@antrea/kube";
 /** The finalizer that keeps a Service until its load balancer is gone, as cloud providers use it. */
 export const finalizer = "service.kubernetes.io/load-balancer-cleanup";
 
-/** Where kube-proxy, or who does its work, tells load balancers whether the Node takes traffic. */
+/** Where kube-proxy, or who does its work, reports to load balancers whether the Node takes traffic. */
 const proxyHealthPort = 10256;
 
 /** True if the Service is to have a load balancer of this program: of no class, not going, IPv4 first. */
@@ -78,7 +78,7 @@ export function nodeAddresses(nodes: readonly Node[]): readonly string[] {
         });
 }
 
-/** The port whose status 200 says that a Node takes traffic of this Service. */
+/** The port whose status 200 means that a Node takes traffic of this Service. */
 export function healthPort({ spec }: Service): number {
     const own = spec?.externalTrafficPolicy === "Local" ? spec.healthCheckNodePort : undefined;
     return own ?? proxyHealthPort;

@@ -172,7 +172,7 @@ describe("the report", () => {
         expect(text).toContain("no test ran");
     });
 
-    it("says before a run how many of the chosen tests are requested, and fails if none are", () => {
+    it("reports before a run how many of the chosen tests are requested, and fails if none are", () => {
         const specs = [spec("a [Conformance]", "passed"), spec("b", "passed"), left];
         const requesting = (...states: readonly string[]): readonly [number, string] => {
             const file = join(folder, "requested.json");

@@ -89,7 +89,28 @@ describe("words", () => {
         ["const isCutOff = new Turns();", ["isolate, isolated", "Mutex"]],
         ["no column says it; the Pod was not looked at", ["report, log, return", "check, poll or sync"]],
         ["it is told to everybody", ["report, log, return"]],
-        ["class FakeWorld has NetworkClaims", ["NetworkAllocations, AddressAllocations", "cluster, platform, fixture"]],
+        ["class FakeWorld has NetworkClaims", ["allocation, in names", "cluster, platform, fixture"]],
+        ["const claimKind = 1;", ["allocation, in names"]],
+        ["readonly claims: NetworkAllocations", ["allocation, in names"]],
+        ["for (const [name] of objects.claims)", ["allocation, in names"]],
+        ["const { claims } = truth;", ["allocation, in names"]],
+        ["claim?.spec.pod", ["allocation, in names"]],
+        ["function claimFor(ip: string): IpAllocation {", ["allocation, in names"]],
+        ['import { own } from "./forced-claims.ts";', ["allocation, in names"]],
+        ['throw new CheckError("CLAIM");', ["allocation, in names"]],
+        ["failed claims, by reason", ["allocations, in sentences"]],
+        ["when claims have come to rest", ["allocations, in sentences"]],
+        ["an agent claims an address: pools.claim(); claimForNetwork(); the claimed one; PersistentVolumeClaims", []],
+        ['"ClaimsOutsidePools"; antrea_agent_ipam_claims 2; `claims-open-p99`; const claim = async () => 1;', []],
+        ["replayed, with the look for others", ["check, poll or sync"]],
+        ["3 looks, and a Live Look", ["check, poll or sync"]],
+        ["a lookup of the route; look at the logs; what it overlooks; texts that look like a key", []],
+        ["the bridge lets go of its ports", ["report, log, return"]],
+        ['it("says which Node has it")', ["report, log, check, in titles and names"]],
+        ['it("is isolated, and told on the Pod")', ["report, log, check, in titles and names"]],
+        ["const said = helmSays();", ["report, log, check, in titles and names"]],
+        ['it("looks up the address of a storyteller, and tells")', []],
+        ["await node.allWays()", ["node route, PeerRoute, KernelRoutes"]],
         ["the route of a Node; a way to do it; it turns; checkpoint; who says so; people plant trees", []],
     ])("%s", (text, instead) => {
         expect(
@@ -99,6 +120,16 @@ describe("words", () => {
                 .sort(),
         ).toEqual([...instead].sort());
     });
+});
+
+it("finds words in names of files, and keeps the names that users know", () => {
+    const found = (path: string, text = ""): number =>
+        countTerms(text, path).reduce((sum, { count }) => sum + count, 0);
+    expect(found("tools/simulate/test/forced-claims.test.ts")).toBe(1);
+    expect(found("tools/chart/test/claims.ts")).toBe(1);
+    expect(found("tools/bench/benchmarks/claims-at-rest.ts")).toBe(0);
+    expect(found("apps/antctl/src/check/report.ts", "readonly claims: number;")).toBe(0);
+    expect(found("apps/antctl/src/other.ts", "readonly claims: number;")).toBe(1);
 });
 
 describe("docstrings", () => {

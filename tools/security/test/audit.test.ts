@@ -7,7 +7,7 @@ const found = (counts: object): string =>
         metadata: { vulnerabilities: { info: 0, low: 0, moderate: 0, high: 0, critical: 0, total: 0, ...counts } },
     });
 
-describe("what npm audit says", () => {
+describe("what npm audit reports", () => {
     it.each([
         ["nothing found", found({}), "passed", "no known weakness"],
         ["small ones", found({ low: 2, moderate: 1 }), "passed", "known weaknesses: 2 low, 1 moderate"],

@@ -17,7 +17,7 @@ import {
     type ValidatingWebhookConfiguration,
 } from "@antrea/kube";
 import { freePorts, TestApiServer, eventually } from "@antrea/kube/testing";
-import { claim } from "@antrea/chart/testing/claims";
+import { allocation } from "@antrea/chart/testing/allocations";
 import { outcome } from "@antrea/chart/testing/outcome";
 import { render } from "@antrea/chart/testing/render";
 import { AuditLog, type AuditedRequest } from "../permissions/audit.ts";
@@ -184,11 +184,11 @@ describe("with the rights that the chart gives them, and no others", () => {
         const reserved = async (): Promise<number> =>
             (await api.list(ipAllocations)).items.filter(({ spec }) => spec.owner.kind === "StatefulSet").length;
         await eventually(async () => (await reserved()) === 2, { what: "reservations" });
-        // claims of a Node that is out of service: a Pod's is freed, an ordinal's is kept for the set
-        await api.create(ipAllocations, { ...claim("10.4.0.20"), spec: specOf("10.4.0.20", "node1") });
+        // allocations of a Node that is out of service: a Pod's is freed, an ordinal's is kept for the set
+        await api.create(ipAllocations, { ...allocation("10.4.0.20"), spec: specOf("10.4.0.20", "node1") });
         const ordinal = (await api.list(ipAllocations)).items.find(({ spec }) => spec.owner.index === 0)!;
         const used = {
-            ...claim("10.4.0.20").spec.pod!,
+            ...allocation("10.4.0.20").spec.pod!,
             namespace: "shop",
             name: "db-0",
             uid: "gone",
@@ -213,7 +213,7 @@ describe("with the rights that the chart gives them, and no others", () => {
         await eventually(async () => (await api.get(ipPools, { name: "a" })).status?.usage !== undefined, {
             what: "the status of the pool",
         });
-        // what the webhook refuses, it has looked at as it is stored
+        // what the webhook refuses, it has checked as it is stored
         const moved = { spec: { ipRanges: [{ ...range, gateway: "10.4.0.11" }] } };
         expect(await outcome(api.patch(ipPools, { name: "a" }, { type: "merge", body: moved }))).not.toBe("ok");
         const shrunk = { spec: { ipRanges: [{ ...range, end: "10.4.0.28" }] } };
@@ -283,6 +283,6 @@ describe("without IPAM of any kind", () => {
 });
 
 function specOf(address: string, nodeName: string) {
-    const { spec } = claim(address);
+    const { spec } = allocation(address);
     return { ...spec, pool: "a", pod: { ...spec.pod!, nodeName } };
 }

@@ -92,7 +92,7 @@ describe("a bill of materials", () => {
         expect(errorsIn(broken)).toEqual([expect.stringContaining("must have required property 'type'")]);
     });
 
-    it("is the same for the same parts, in whichever order, and tells a time only when it is given one", () => {
+    it("is the same for the same parts, in whichever order, and has a time only when it is given one", () => {
         const other = { ...part, name: "c", purl: "pkg:npm/c@1.0.0" };
         const text = sbom([part, other], options);
         expect(sbom([other, part, part], options)).toBe(text);
@@ -103,7 +103,7 @@ describe("a bill of materials", () => {
         expect(serial(sbom([part], options))).not.toBe(serial(text));
     });
 
-    it("says in which programs a package is, and that the image needs it", () => {
+    it("reports in which programs a package is, and that the image needs it", () => {
         const bom = parse(sbom([part, { ...part, of: ["antctl"] }], options));
         expect(bom.components).toHaveLength(1);
         expect(bom.components[0]).toMatchObject({
@@ -192,7 +192,7 @@ describe("a bill of materials", () => {
         });
     });
 
-    it("tells version, licence and hash of an installed package", () => {
+    it("reports version, licence and hash of an installed package", () => {
         const { hashes, ...koffi } = packageIn("koffi", "antrea-agent");
         expect(koffi).toMatchObject({ name: "koffi", licences: ["MIT"], of: ["antrea-agent"] });
         expect(koffi.purl).toBe(`pkg:npm/koffi@${koffi.version}`);

@@ -49,11 +49,11 @@ export function checkSchema({ kind, before, after, subresource }: Write): void {
     if (plural === "ippools") checkPool(after as IpPool, before as IpPool | undefined);
 }
 
-function checkAllocation(claim: IpAllocation, old: IpAllocation | undefined): void {
-    const name = claim.metadata?.name ?? "";
-    const { success, error } = ipAllocationSpec.safeParse(claim.spec);
+function checkAllocation(allocation: IpAllocation, old: IpAllocation | undefined): void {
+    const name = allocation.metadata?.name ?? "";
+    const { success, error } = ipAllocationSpec.safeParse(allocation.spec);
     if (!success) throw invalid("IPAllocation", name, error.message);
-    const { address, block, state, owner, pod, pool } = claim.spec;
+    const { address, block, state, owner, pod, pool } = allocation.spec;
     const ip = readable(() => parseIp(address));
     if (ip === undefined || formatIp(ip) !== address)
         throw invalid("IPAllocation", name, "spec.address: not canonical");
@@ -65,7 +65,7 @@ function checkAllocation(claim: IpAllocation, old: IpAllocation | undefined): vo
     if ((state === "Allocated") !== (pod !== undefined)) {
         throw invalid("IPAllocation", name, "spec.state: pod must be set exactly when state is Allocated");
     }
-    if ((claim.spec.poolUID === undefined) !== (claim.spec.poolGeneration === undefined)) {
+    if ((allocation.spec.poolUID === undefined) !== (allocation.spec.poolGeneration === undefined)) {
         throw invalid("IPAllocation", name, "spec.poolUID: poolUID and poolGeneration must be set together");
     }
     const whole =
@@ -104,7 +104,7 @@ function checkPool(pool: IpPool, old: IpPool | undefined): void {
 /** The chart's admission policies (libs/crd, policies.ts). Throws Refusal. */
 export function checkPolicies(write: Write): void {
     const { plural } = write.kind.resource;
-    if (plural === "ipallocations") checkClaimPolicies(write);
+    if (plural === "ipallocations") checkAllocationPolicies(write);
     if (plural === "pods" && write.operation === "UPDATE") checkAgentsPods(write);
     if (write.operation !== "UPDATE" || write.subresource !== "") return;
     if (plural === "pods") checkAnnotations(write, (object) => object?.metadata?.annotations);
@@ -122,31 +122,31 @@ interface WithTemplate {
     readonly spec?: { readonly template?: { readonly metadata?: { readonly annotations?: Annotations } } };
 }
 
-function checkClaimPolicies({ user, operation, name, before, after }: Write): void {
-    const [old, claim] = [before as IpAllocation | undefined, after as IpAllocation | undefined];
+function checkAllocationPolicies({ user, operation, name, before, after }: Write): void {
+    const [old, allocation] = [before as IpAllocation | undefined, after as IpAllocation | undefined];
     if (user.name === agentUser) {
         const { node = "" } = user;
         if (node === "") throw new Refusal(403, "the token is not bound to a Node");
         const isMine = (one: IpAllocation | undefined): boolean =>
             one?.spec.state === "Allocated" && one.spec.pod?.nodeName === node;
-        const isSets = claim?.spec.owner.kind === "StatefulSet";
+        const isSets = allocation?.spec.owner.kind === "StatefulSet";
         const allowed =
             operation === "CREATE"
-                ? isMine(claim) && (isSets || claim?.spec.owner.kind === "Pod")
+                ? isMine(allocation) && (isSets || allocation?.spec.owner.kind === "Pod")
                 : operation === "DELETE"
                   ? isMine(old) && old?.spec.owner.kind === "Pod"
-                  : isDeepStrictEqual(claim?.spec.owner, old?.spec.owner) &&
-                    ((isMine(old) && isMine(claim)) ||
+                  : isDeepStrictEqual(allocation?.spec.owner, old?.spec.owner) &&
+                    ((isMine(old) && isMine(allocation)) ||
                         (isSets &&
                             (isMine(old)
-                                ? claim.spec.state === "Reserved"
-                                : isMine(claim) && old?.spec.state === "Reserved")));
+                                ? allocation.spec.state === "Reserved"
+                                : isMine(allocation) && old?.spec.state === "Reserved")));
         if (!allowed) throw new Refusal(403, `the agent of Node ${node} cannot ${operation} the allocation of ${name}`);
     }
     const isOurs = user.name === agentUser || user.name === controllerUser;
     if (isOurs || operation === "CREATE" || old?.spec.state !== "Allocated") return;
     if (old.metadata?.annotations?.[forceDeleteAnnotation] === "true") return;
-    if (claim !== undefined && isDeepStrictEqual(claim.spec, old.spec)) return;
+    if (allocation !== undefined && isDeepStrictEqual(allocation.spec, old.spec)) return;
     throw new Refusal(403, `address ${name} is used by a Pod`);
 }
 

@@ -2,7 +2,7 @@ import { type EventInput } from "@antrea/kube";
 import { type Change, type Store } from "../api/store.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
 import { type Attacher } from "../cluster/network-objects.ts";
-import { ForcedClaims, type ForcedClaimsComponents } from "./forced-claims.ts";
+import { ForcedAllocations, type ForcedAllocationsComponents } from "./forced-allocations.ts";
 import { ForeignSubnets, type ForeignSubnetsComponents } from "./foreign-subnets.ts";
 import { Gateways } from "./gateways.ts";
 import { GoneNodes, type GoneNodesComponents } from "./gone-nodes.ts";
@@ -21,8 +21,8 @@ export interface ChecksComponents extends GoneNodesComponents, ForeignSubnetsCom
     readonly time: VirtualTime;
     /** The start times of the running controllers. */
     readonly startsOfControllers: () => readonly number[];
-    /** See ForcedClaimsComponents. */
-    readonly namesPool: ForcedClaimsComponents["namesPool"];
+    /** See ForcedAllocationsComponents. */
+    readonly namesPool: ForcedAllocationsComponents["namesPool"];
 }
 
 /** The checks besides which container has which address. */
@@ -36,7 +36,7 @@ export class Checks {
     readonly poolSelections: PoolSelections;
     readonly goneNodes: GoneNodes;
     readonly isolations: Isolations = new Isolations();
-    readonly forcedClaims: ForcedClaims;
+    readonly forcedAllocations: ForcedAllocations;
     readonly networks: Networks;
 
     constructor(components: ChecksComponents, options: { readonly isBridged: boolean; readonly attacher: Attacher }) {
@@ -51,7 +51,7 @@ export class Checks {
         this.poolSelections = new PoolSelections(truth);
         this.goneNodes = new GoneNodes(components);
         const subnetHolder = this.foreignSubnets.holderOf.bind(this.foreignSubnets);
-        this.forcedClaims = new ForcedClaims({ ...components, subnetHolder });
+        this.forcedAllocations = new ForcedAllocations({ ...components, subnetHolder });
     }
 
     changed(change: Change): void {

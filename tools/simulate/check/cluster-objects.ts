@@ -34,7 +34,7 @@ export interface PoolNow {
 
 /** The address-related objects in the API server. */
 export class ClusterObjects {
-    readonly claims: ReadonlyMap<string, IpAllocation>;
+    readonly allocations: ReadonlyMap<string, IpAllocation>;
     readonly pools: ReadonlyMap<string, PoolNow>;
     readonly nodes: readonly Node[];
     readonly sets: readonly StatefulSet[];
@@ -48,7 +48,7 @@ export class ClusterObjects {
     constructor({ server: { store }, truth, modes }: SimulatedCluster) {
         const objects = <T extends KubeObject>(kind: ReturnType<typeof kindOf>): readonly T[] =>
             [...store.all(kind)].map(({ object }) => object as T);
-        this.claims = truth.claims;
+        this.allocations = truth.allocations;
         this.nodes = objects<Node>(nodeKind);
         this.sets = objects<StatefulSet>(setKind);
         this.pods = new Map(objects<Pod>(podKind).map((pod) => [mirroredHash(pod) ?? pod.metadata?.uid ?? "", pod]));
@@ -70,7 +70,7 @@ export class ClusterObjects {
             },
             read.values(),
         );
-        const claimed = RangeSet.ofAddresses([...this.claims.values()].map(({ spec }) => parseIp(spec.address)));
+        const claimed = RangeSet.ofAddresses([...this.allocations.values()].map(({ spec }) => parseIp(spec.address)));
         this.pools = new Map(
             [...read].map(([object, pool]) => {
                 const usable = exclusions.usable(pool);
@@ -160,7 +160,7 @@ export class ClusterObjects {
     }
 
     #ofOrdinal({ metadata: { namespace, name } = {} }: StatefulSet, ordinal: number): readonly IpAllocation[] {
-        return [...this.claims.values()].filter(
+        return [...this.allocations.values()].filter(
             ({ spec: { owner } }) =>
                 owner.kind === "StatefulSet" &&
                 owner.namespace === namespace &&

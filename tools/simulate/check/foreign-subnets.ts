@@ -65,7 +65,7 @@ export class ForeignSubnets {
     /** The key of an address in another Node's subnet. */
     #see(name: string, user: User): string | undefined {
         const { truth, hearing, isClaimed } = this.#components;
-        if (isClaimed(name, user) && truth.claims.has(name)) return undefined;
+        if (isClaimed(name, user) && truth.allocations.has(name)) return undefined;
         const holder = this.holderOf(name, user.node);
         if (holder === undefined) return undefined;
         const key = `${user.id} ${name}`;

@@ -37,14 +37,14 @@ export class Gateways {
         const pool = readPool(after as IpPool);
         const fresh = pool.gateways.filter(({ ip, vlan }) => old === undefined || !hasGateway(old, ip, vlan));
         const users = fresh.flatMap(({ ip, vlan }) => {
-            const claim = this.#userOf(ip, vlan);
-            return claim === undefined ? [] : [{ ip, vlan, claim }];
+            const allocation = this.#userOf(ip, vlan);
+            return allocation === undefined ? [] : [{ ip, vlan, allocation }];
         });
         return () => {
-            for (const { ip, vlan, claim } of users) {
+            for (const { ip, vlan, allocation } of users) {
                 // It may have ended while the webhook was validating.
-                if (this.#userOf(ip, vlan)?.metadata?.uid !== claim.metadata?.uid) continue;
-                const text = `gateway ${formatIp(ip)} of IPPool ${pool.name} is claimed: ${JSON.stringify(claim.spec)}`;
+                if (this.#userOf(ip, vlan)?.metadata?.uid !== allocation.metadata?.uid) continue;
+                const text = `gateway ${formatIp(ip)} of IPPool ${pool.name} is claimed: ${JSON.stringify(allocation.spec)}`;
                 this.#truth.violated("no pool is accepted with a gateway that somebody has", text);
             }
         };
@@ -56,7 +56,7 @@ export class Gateways {
         for (const pool of pools) {
             for (const { ip, vlan } of pool.gateways) {
                 const isPods = pools.some((other) => isHandedOut(other, ip));
-                if (!isPods && !this.#truth.claims.has(allocationName(ip)))
+                if (!isPods && !this.#truth.allocations.has(allocationName(ip)))
                     yield `gateway ${formatIp(ip)} of IPPool ${pool.name} is not reserved`;
                 const user = this.#userOf(ip, vlan);
                 if (user !== undefined && !isPods && !this.#reported.has(`${pool.name} ${formatIp(ip)}`))
@@ -67,12 +67,16 @@ export class Gateways {
 
     /** The allocation of a Pod or for a StatefulSet; in another VLAN the same address is a different one. */
     #userOf(ip: IpAddress, vlan: number): IpAllocation | undefined {
-        const claim = this.#truth.claims.get(allocationName(ip));
-        if (claim === undefined || claim.spec.owner.kind === "Node" || claim.spec.owner.kind === "Gateway")
+        const allocation = this.#truth.allocations.get(allocationName(ip));
+        if (
+            allocation === undefined ||
+            allocation.spec.owner.kind === "Node" ||
+            allocation.spec.owner.kind === "Gateway"
+        )
             return undefined;
-        const object = this.#store.get(poolKind, claim.spec.pool)?.object as IpPool | undefined;
-        const own = object && readPool(object).subnetOf(parseIp(claim.spec.address))?.vlan;
-        return own === undefined || own === vlan ? claim : undefined;
+        const object = this.#store.get(poolKind, allocation.spec.pool)?.object as IpPool | undefined;
+        const own = object && readPool(object).subnetOf(parseIp(allocation.spec.address))?.vlan;
+        return own === undefined || own === vlan ? allocation : undefined;
     }
 }
 

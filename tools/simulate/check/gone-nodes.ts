@@ -5,7 +5,7 @@ import { type VirtualTime } from "../time/virtual-time.ts";
 import { isOfAnotherPlugin, type Truth } from "./truth.ts";
 
 const nodeKind = kindOf("v1", "nodes");
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 /**
  * The controller releases the addresses of a Node that was deleted five minutes ago; it may have learned of it
  * slightly before the last write.
@@ -41,7 +41,7 @@ interface Gone {
      * Containers that may continue beside a new owner until their agent has learned of it, as allocation and
      * container.
      */
-    readonly excused: (readonly [claim: string, container: string])[];
+    readonly excused: (readonly [allocation: string, container: string])[];
     isBack: boolean;
 }
 
@@ -63,8 +63,8 @@ export class GoneNodes {
         if (kind === nodeKind && after === undefined) this.#begin(key);
         const back = kind === nodeKind && before === undefined ? this.#gone.get(key) : undefined;
         if (back !== undefined) back.isBack = true;
-        if (kind === claimKind)
-            this.#claimChanged(
+        if (kind === allocationKind)
+            this.#allocationChanged(
                 key,
                 before?.object as IpAllocation | undefined,
                 after?.object as IpAllocation | undefined,
@@ -105,14 +105,14 @@ export class GoneNodes {
                 gone.hearingMs += pollMs;
             }
             if (gone.hearingMs >= heardMs) {
-                for (const [claim, container] of gone.excused.splice(0)) truth.endExcuse(claim, container);
+                for (const [allocation, container] of gone.excused.splice(0)) truth.endExcuse(allocation, container);
                 if (gone.isBack) return void this.#gone.delete(node);
             }
             this.#poll(node);
         });
     }
 
-    #claimChanged(name: string, before: IpAllocation | undefined, after: IpAllocation | undefined): void {
+    #allocationChanged(name: string, before: IpAllocation | undefined, after: IpAllocation | undefined): void {
         const { truth, time, containersOf } = this.#components;
         const pod = before?.spec.pod;
         const gone = pod === undefined ? undefined : this.#gone.get(pod.nodeName);

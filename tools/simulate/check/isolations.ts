@@ -5,7 +5,7 @@ import { kindOf } from "../api/server.ts";
 import { type Change } from "../api/store.ts";
 import { type Container } from "./truth.ts";
 
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const nodeKind = kindOf("v1", "nodes");
 
 /**
@@ -25,7 +25,7 @@ export class Isolations {
 
     changed({ kind, key, version, before, after }: Change): void {
         this.#version = version;
-        if (kind === claimKind && before !== undefined) {
+        if (kind === allocationKind && before !== undefined) {
             const { pod } = (before.object as IpAllocation).spec;
             const holders = this.#holders.get(key) ?? new Map<string, number>();
             this.#holders.set(key, holders.set(pod?.uid ?? "", version));

@@ -58,10 +58,10 @@ export class PoolSelections {
         // counts.
         const inherited = namespaces.length === 0 ? [undefined] : namespaces.map(({ annotations }) => annotations);
         const selected = inherited.map((annotations) => poolsOf(pod.annotations, annotations)?.names ?? []);
-        const claim = this.#truth.claims.get(allocationName(parseIp(address)));
+        const allocation = this.#truth.allocations.get(allocationName(parseIp(address)));
         // Force-released during the ADD: use without an allocation is checked elsewhere.
-        if (isOfPool && claim?.spec.pod?.uid !== podUid) return;
-        const pool = claim?.spec.pool ?? "";
+        if (isOfPool && allocation?.spec.pod?.uid !== podUid) return;
+        const pool = allocation?.spec.pool ?? "";
         const isSelected = selected.some((names) => (isOfPool ? names.includes(pool) : names.length === 0));
         if (isSelected) return;
         const text = selected.map((names) => (names.length === 0 ? "none" : names.join())).join(" or ");

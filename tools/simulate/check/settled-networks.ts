@@ -46,7 +46,7 @@ function isShort(
     let isHeld = false;
     for (const { ifName, is } of selections) {
         for (const pool of is?.pools ?? []) {
-            const kept = [...objects.claims.values()].filter(
+            const kept = [...objects.allocations.values()].filter(
                 ({ spec: { owner, pool: of } }) =>
                     place !== undefined &&
                     of === pool &&
@@ -57,7 +57,7 @@ function isShort(
                     owner.interface === ifName,
             );
             isHeld ||= kept.some(({ spec }) => spec.pod !== undefined && spec.pod.uid !== uid);
-            if (!kept.some((claim) => objects.isInside(claim)))
+            if (!kept.some((allocation) => objects.isInside(allocation)))
                 wanted.push(objects.pools.get(pool)?.free ?? RangeSet.empty);
         }
     }
@@ -102,7 +102,7 @@ export function isWantedOnInterface({ spec }: IpAllocation, objects: ClusterObje
     const set = objects.setOf(namespace, name);
     if (set === undefined || !objects.isOrdinalOf(set, index)) return false;
     const selections = objects.selectionsOf(set.spec?.template.metadata?.annotations);
-    const isInUse = [...objects.claims.values()].some(
+    const isInUse = [...objects.allocations.values()].some(
         ({ spec: { owner, pod } }) =>
             pod !== undefined &&
             owner.namespace === namespace &&

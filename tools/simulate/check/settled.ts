@@ -72,14 +72,14 @@ function* leaks(cluster: SimulatedCluster, objects: ClusterObjects, unbuilt: Rea
         if (requestedIps(pod).length > 0) return true;
         return idleNodes.has(pod.spec?.nodeName) || objects.poolsOfPod(pod).some((name) => !objects.isThere(name));
     };
-    for (const [name, claim] of objects.claims) {
-        const { spec } = claim;
+    for (const [name, allocation] of objects.allocations) {
+        const { spec } = allocation;
         if (spec.pod !== undefined) {
             const isUsed = truth.usersOf(name).some(({ podUid }) => podUid === spec.pod?.uid);
             if (!isUsed && !isHeldUp(spec.pod) && !isolated.has(`${spec.pod.uid}/${spec.pod.interface}`))
-                yield `claim ${name} is Allocated and not used: ${text(claim)}`;
-        } else if (!isWanted(claim, objects)) {
-            yield `claim ${name} is Reserved and nobody wants it: ${text(claim)}`;
+                yield `allocation ${name} is Allocated and not used: ${text(allocation)}`;
+        } else if (!isWanted(allocation, objects)) {
+            yield `allocation ${name} is Reserved and nobody wants it: ${text(allocation)}`;
         }
     }
 }
@@ -94,18 +94,18 @@ function unbuiltNodes({ stations }: SimulatedCluster, { nodes }: ClusterObjects)
     return new Set(unbuilt.map(({ machine }) => machine.name));
 }
 
-function isWanted(claim: IpAllocation, objects: ClusterObjects): boolean {
-    const { kind, namespace, name, index } = claim.spec.owner;
+function isWanted(allocation: IpAllocation, objects: ClusterObjects): boolean {
+    const { kind, namespace, name, index } = allocation.spec.owner;
     if (kind === "Node") return objects.nodes.some(({ metadata }) => metadata?.name === name);
     if (kind === "Gateway") {
-        const { value } = parseIp(claim.spec.address);
+        const { value } = parseIp(allocation.spec.address);
         return [...objects.pools.values()].some(({ pool }) => pool.gateways.some(({ ip }) => ip.value === value));
     }
-    if (claim.spec.owner.interface !== undefined) return isWantedOnInterface(claim, objects);
+    if (allocation.spec.owner.interface !== undefined) return isWantedOnInterface(allocation, objects);
     const set = objects.setOf(namespace, name);
     if (set === undefined || !objects.isOrdinalOf(set, index ?? -1)) return false;
-    const isListed = objects.poolsOfSet(set).includes(claim.spec.pool);
-    return isListed && (!objects.isThere(claim.spec.pool) || objects.isInside(claim));
+    const isListed = objects.poolsOfSet(set).includes(allocation.spec.pool);
+    return isListed && (!objects.isThere(allocation.spec.pool) || objects.isInside(allocation));
 }
 
 /** Every ordinal has an address of each family, unless none is left. */
@@ -122,14 +122,16 @@ function* reservations({ checks: { sticky } }: SimulatedCluster, objects: Cluste
             const has = new Set([...held, ...objects.keptByOrdinal(set, ordinal)].map(familyOf));
             const which = `ordinal ${ordinal} of ${name}`;
             // A Pod keeps its addresses, also of a family that its recreated pools lack.
-            const kept = held.filter((claim) => claim.spec.pod === undefined || wanted.has(familyOf(claim)));
-            if (kept.length > wanted.size) yield `${which} has ${kept.length} claims`;
+            const kept = held.filter(
+                (allocation) => allocation.spec.pod === undefined || wanted.has(familyOf(allocation)),
+            );
+            if (kept.length > wanted.size) yield `${which} has ${kept.length} allocations`;
             const lacking = [...wanted].filter((family) => !has.has(family));
             if (lacking.length === 0) continue;
             if (!lacking.some((family) => objects.isFull(names, family)))
                 yield `${which} lacks IPv${lacking.join(" and IPv")}, and there are free addresses`;
             // A Pod that outlived an earlier StatefulSet of the name, with fewer pools, keeps its own until it ends.
-            else if (held.some((claim) => claim.spec.pod === undefined && !sticky.wasUsed(claim)))
+            else if (held.some((allocation) => allocation.spec.pod === undefined && !sticky.wasUsed(allocation)))
                 yield `${which} has half of its addresses, which it never used`;
         }
     }
@@ -175,8 +177,10 @@ function noReason(cluster: SimulatedCluster, objects: ClusterObjects, pod: Pod):
     // An ordinal without a reservation is reported separately.
     const set = objects.sets.find(({ metadata }) => metadata?.uid === place.uid);
     const held = set === undefined ? [] : objects.ofOrdinal(set, place.ordinal);
-    const canBeHad = held.filter((claim) => claim.spec.pod === undefined && names.includes(claim.spec.pool));
-    const isHeld = families.every((family) => canBeHad.some((claim) => familyOf(claim) === family));
+    const canBeHad = held.filter(
+        (allocation) => allocation.spec.pod === undefined && names.includes(allocation.spec.pool),
+    );
+    const isHeld = families.every((family) => canBeHad.some((allocation) => familyOf(allocation) === family));
     return isHeld ? "although its addresses are reserved" : undefined;
 }
 
@@ -198,7 +202,7 @@ function hasSubnet({ spec }: Node): boolean {
 /** The controller's counts are correct. */
 function* statuses(objects: ClusterObjects): Iterable<string> {
     for (const [name, { object, usable, free }] of objects.pools) {
-        const claimed = [...objects.claims.values()].filter(({ spec }) => usable.has(parseIp(spec.address)));
+        const claimed = [...objects.allocations.values()].filter(({ spec }) => usable.has(parseIp(spec.address)));
         const used = claimed.filter(({ spec }) => spec.pod !== undefined).length;
         const right = { total: Number(usable.size), used, reserved: claimed.length - used, free: Number(free.size) };
         const { total, used: reported, reserved, free: left } = object.status?.usage ?? {};
@@ -271,7 +275,7 @@ function* setUps(stations: readonly Station[], cluster: SimulatedCluster, object
 /** It has no traffic, as another has one of its addresses, or as the owner of one cannot be determined. */
 function isDisconnected(
     { stations, truth, checks: { isolations } }: SimulatedCluster,
-    { claims, pools }: ClusterObjects,
+    { allocations, pools }: ClusterObjects,
     running: Kubelet["running"][number],
 ): boolean {
     if (isIsolated(truth, running)) return true;
@@ -280,7 +284,8 @@ function isDisconnected(
     const container = machine?.netns.get(path)?.container;
     if (container === undefined || machine?.isIsolated(running.container, running.ifName) !== true) return false;
     const isFree = (ip: IpAddress): boolean =>
-        !claims.has(allocationName(ip)) && ![...pools.values()].some(({ pool }) => pool.subnetOf(ip) !== undefined);
+        !allocations.has(allocationName(ip)) &&
+        ![...pools.values()].some(({ pool }) => pool.subnetOf(ip) !== undefined);
     return running.addresses.map(parseIp).some((ip) => isFree(ip) && isolations.mayStay(container, ip));
 }
 
@@ -288,10 +293,12 @@ function isDisconnected(
  * One of its addresses was force-released and allocated or reserved for another, or for another interface of its Pod: none of
  * its addresses has flows.
  */
-function isIsolated({ claims }: Truth, { uid, ifName, addresses }: Kubelet["running"][number]): boolean {
+function isIsolated({ allocations }: Truth, { uid, ifName, addresses }: Kubelet["running"][number]): boolean {
     return addresses.some((address) => {
-        const claim = claims.get(allocationName(parseIp(address)));
-        return claim !== undefined && (claim.spec.pod?.uid !== uid || claim.spec.pod.interface !== ifName);
+        const allocation = allocations.get(allocationName(parseIp(address)));
+        return (
+            allocation !== undefined && (allocation.spec.pod?.uid !== uid || allocation.spec.pod.interface !== ifName)
+        );
     });
 }
 
@@ -301,14 +308,14 @@ function isIsolated({ claims }: Truth, { uid, ifName, addresses }: Kubelet["runn
  * event reports it.
  */
 function isAnothers(
-    { claims }: Truth,
+    { allocations }: Truth,
     foreignSubnets: ForeignSubnets,
     { addresses }: Kubelet["running"][number],
     node: string,
 ): boolean {
     return addresses.some(
         (address) =>
-            !claims.has(allocationName(parseIp(address))) && foreignSubnets.holderOf(address, node) !== undefined,
+            !allocations.has(allocationName(parseIp(address))) && foreignSubnets.holderOf(address, node) !== undefined,
     );
 }
 

@@ -49,14 +49,14 @@ export class StickyNetworks {
     got({ podNamespace, podName, podUid }: Container, ifName: string, address: string): void {
         const { store, truth } = this.#components;
         const pod = store.get(podKind, `${podNamespace}/${podName}`)?.object as Pod | undefined;
-        const claim = truth.claims.get(allocationName(parseIp(address)));
-        if (pod?.metadata?.uid !== podUid || claim?.spec.owner.interface !== ifName) return;
+        const allocation = truth.allocations.get(allocationName(parseIp(address)));
+        if (pod?.metadata?.uid !== podUid || allocation?.spec.owner.interface !== ifName) return;
         const place = statefulSetOf({ name: podName, ownerReferences: pod.metadata.ownerReferences ?? [] });
         const key = `${podNamespace}/${place?.name}`;
         const set = store.get(setKind, key)?.object as StatefulSet | undefined;
         if (place === undefined || set?.metadata?.uid !== place.uid || !covers(set, place.ordinal)) return;
         const network = selectionsOf(pod.metadata.annotations, this.#attacher).find((one) => one.ifName === ifName);
-        const { pool } = claim.spec;
+        const { pool } = allocation.spec;
         if (network === undefined || !this.#isListed(network.network, pool) || !this.#isIn(pool, address)) return;
         const known = this.#addresses.get(key) ?? new Map<string, Had>();
         this.#addresses.set(key, known);

@@ -10,7 +10,7 @@ const podKind = kindOf("v1", "pods");
 const namespaceKind = kindOf("v1", "namespaces");
 const setKind = kindOf("apps/v1", "statefulsets");
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
 interface Had {
     readonly ordinal: number;
@@ -44,16 +44,16 @@ export class Sticky {
     /** An ADD returned this address to a container. */
     got({ podNamespace, podName, podUid }: Container, address: string): void {
         const pod = this.#store.get(podKind, `${podNamespace}/${podName}`)?.object as Pod | undefined;
-        const claim = this.#truth.claims.get(allocationName(parseIp(address)));
-        if (pod?.metadata?.uid !== podUid || claim === undefined) return;
+        const allocation = this.#truth.allocations.get(allocationName(parseIp(address)));
+        if (pod?.metadata?.uid !== podUid || allocation === undefined) return;
         const place = statefulSetOf({ name: podName, ownerReferences: pod.metadata.ownerReferences ?? [] });
         const key = `${podNamespace}/${place?.name}`;
         const set = this.#store.get(setKind, key)?.object as StatefulSet | undefined;
         if (place === undefined || set === undefined || !covers(set, place.ordinal) || set.metadata?.uid !== place.uid)
             return;
-        if (claim.spec.owner.kind === "Pod" && this.#orphans.has(podUid)) return;
+        if (allocation.spec.owner.kind === "Pod" && this.#orphans.has(podUid)) return;
         // A Pod that outlived an earlier StatefulSet of the name may have an address of another pool.
-        const { pool } = claim.spec;
+        const { pool } = allocation.spec;
         if (!this.poolsOf(set).includes(pool)) return;
         // Reserved by a writer that had not learned yet that the pool shrank.
         const object = this.#store.get(poolKind, pool)?.object as IpPool | undefined;
@@ -93,7 +93,7 @@ export class Sticky {
     }
 
     changed({ kind, key, after, before }: Change): void {
-        if (kind === claimKind && after !== undefined)
+        if (kind === allocationKind && after !== undefined)
             this.#claimed(after.object as IpAllocation, before?.object as IpAllocation | undefined);
         if (kind === podKind && after !== undefined) this.#podChanged(after.object as Pod);
         if (kind === poolKind) this.#poolChanged(key, after?.object as IpPool | undefined);
@@ -135,7 +135,7 @@ export class Sticky {
         if (pod !== undefined || isAdopted) this.#taken.add(uid);
         if (this.#whole.has(uid)) return;
         const set = this.#store.get(setKind, `${owner.namespace}/${owner.name}`)?.object as StatefulSet | undefined;
-        const siblings = [...this.#truth.claims.values()].filter(
+        const siblings = [...this.#truth.allocations.values()].filter(
             ({ spec: { owner: other } }) =>
                 other.kind === "StatefulSet" &&
                 other.name === owner.name &&

@@ -35,8 +35,8 @@ export class SubnetUsers {
                 const ofPools = new Set(machine.setUpOf(container)?.addresses.map(({ ip }) => formatIp(ip)));
                 for (const address of addresses.filter((one) => !ofPools.has(one))) {
                     const name = allocationName(parseIp(address));
-                    const claim = this.#truth.claims.get(name);
-                    const other = claim?.spec.pod?.uid === uid ? undefined : claim;
+                    const allocation = this.#truth.allocations.get(name);
+                    const other = allocation?.spec.pod?.uid === uid ? undefined : allocation;
                     const holder = this.#foreign.holderOf(address, machine.name);
                     if (other === undefined && holder === undefined) continue;
                     const whose = other

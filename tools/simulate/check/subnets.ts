@@ -66,7 +66,9 @@ export class Subnets {
                 rangesOverlap(prefixRange(parsePrefix(cidr)), range),
             ),
         );
-        const isClaimed = [...truth.claims.values()].some(({ spec }) => prefixContains(prefix, parseIp(spec.address)));
+        const isClaimed = [...truth.allocations.values()].some(({ spec }) =>
+            prefixContains(prefix, parseIp(spec.address)),
+        );
         return !isGiven && !isClaimed && this.#poolsIn(prefix).length === 0;
     }
 

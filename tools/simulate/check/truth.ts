@@ -40,7 +40,7 @@ export interface TruthOptions {
     /** The address, of no pool, is in the subnet of another Node; ForeignSubnets checks how long it is used. */
     readonly isForeign: (name: string, node: string) => boolean;
     /**
-     * The container, which was isolated, may use the address without an allocation after all; ForcedClaims continues
+     * The container, which was isolated, may use the address without an allocation after all; ForcedAllocations continues
      * the check.
      */
     readonly mayReturn?: (name: string, container: Container) => boolean;
@@ -54,7 +54,7 @@ export class Truth {
     readonly violations: Violation[] = [];
     /** By name of the allocation, then container and interface. */
     readonly #users = new Map<string, Map<string, User>>();
-    readonly #claims = new Map<string, IpAllocation>();
+    readonly #allocations = new Map<string, IpAllocation>();
     /** By name of the allocation and container. */
     readonly #excused = new Map<string, Map<string, Excuse>>();
 
@@ -134,14 +134,14 @@ export class Truth {
         return this.#users.keys();
     }
 
-    get claims(): ReadonlyMap<string, IpAllocation> {
-        return this.#claims;
+    get allocations(): ReadonlyMap<string, IpAllocation> {
+        return this.#allocations;
     }
 
     /** An allocation was written or deleted. */
     changed({ key, after }: Change): void {
-        if (after === undefined) this.#claims.delete(key);
-        else this.#claims.set(key, after.object as IpAllocation);
+        if (after === undefined) this.#allocations.delete(key);
+        else this.#allocations.set(key, after.object as IpAllocation);
         this.#check(key);
     }
 
@@ -150,12 +150,12 @@ export class Truth {
     }
 
     #check(name: string): void {
-        const claim = this.#claims.get(name);
+        const allocation = this.#allocations.get(name);
         const excused = this.#excused.get(name);
         const all = this.usersOf(name);
         // Another interface of the container may be the one whose allocation was deleted.
         const isOnly = ({ id }: User): boolean => all.filter((other) => other.id === id).length === 1;
-        for (const user of all) if (isFor(claim, user) && isOnly(user)) excused?.delete(user.id);
+        for (const user of all) if (isFor(allocation, user) && isOnly(user)) excused?.delete(user.id);
         const users = all.filter(
             (user) => !this.#isUnheardOf(name, user, excused?.get(user.id)) && !this.#isOverlooked(name, user),
         );
@@ -164,9 +164,9 @@ export class Truth {
             this.violated("no address has two owners", `${name} is used by ${users.map(textOf).join(" and by ")}`);
         }
         for (const user of users) {
-            if (!this.#isClaimed(name, user) || isFor(claim, user)) continue;
+            if (!this.#isClaimed(name, user) || isFor(allocation, user)) continue;
             if (excused?.has(user.id) === true) continue;
-            const claimed = claim === undefined ? "is free" : `is allocated: ${JSON.stringify(claim.spec)}`;
+            const claimed = allocation === undefined ? "is free" : `is allocated: ${JSON.stringify(allocation.spec)}`;
             this.violated("a running container's address is not free", `${name} of ${textOf(user)} ${claimed}`);
         }
     }
@@ -178,7 +178,7 @@ export class Truth {
         return (
             excuse === "unheard" ||
             excuse === "cannot be isolated" ||
-            (excuse !== undefined && (this.#claims.has(name) || this.#isForeign(name, node)))
+            (excuse !== undefined && (this.#allocations.has(name) || this.#isForeign(name, node)))
         );
     }
 
@@ -190,18 +190,18 @@ export class Truth {
      */
     #isOverlooked(name: string, user: User): boolean {
         if (this.#isClaimed(name, user)) return false;
-        return this.#claims.has(name) || this.#isUnheard(user.node) || this.#isForeign(name, user.node);
+        return this.#allocations.has(name) || this.#isUnheard(user.node) || this.#isForeign(name, user.node);
     }
 }
 
 /** Whether another plugin makes the interface of the allocation. */
-export function isOfAnotherPlugin(claim: IpAllocation | undefined): boolean {
-    return claim?.spec.pod?.network?.includes("/") === false;
+export function isOfAnotherPlugin(allocation: IpAllocation | undefined): boolean {
+    return allocation?.spec.pod?.network?.includes("/") === false;
 }
 
 /** Whether the allocation is for this interface of the user's Pod. */
-function isFor(claim: IpAllocation | undefined, { podUid, ifName }: User): boolean {
-    return claim?.spec.pod?.uid === podUid && claim.spec.pod.interface === ifName;
+function isFor(allocation: IpAllocation | undefined, { podUid, ifName }: User): boolean {
+    return allocation?.spec.pod?.uid === podUid && allocation.spec.pod.interface === ifName;
 }
 
 function textOf({ id, node, podNamespace, podName, podUid, ifName }: User): string {

@@ -7,7 +7,7 @@ import { type Change } from "../api/store.ts";
 import { type Container, type Truth } from "./truth.ts";
 
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
 /** The configuration of an interface, from its record on its Node. */
 export interface SetUp {
@@ -61,7 +61,7 @@ export class Wirings {
             known.push({ pool: after && readPool(after.object as IpPool), until: Infinity });
             this.#definitions.set(key, known);
         }
-        if (kind !== claimKind || after === undefined) return;
+        if (kind !== allocationKind || after === undefined) return;
         const { pod } = (after.object as IpAllocation).spec;
         if (pod === undefined) return;
         for (const who of [pod.containerID, pod.uid]) {
@@ -126,7 +126,7 @@ export class Wirings {
     /** Differences from the pool's current definition without an event. */
     *unsettled(container: Container, setUp: SetUp): Iterable<string> {
         const now = setUp.addresses.map(({ ip }) => {
-            const pool = this.#truth.claims.get(allocationName(ip))?.spec.pool ?? "";
+            const pool = this.#truth.allocations.get(allocationName(ip))?.spec.pool ?? "";
             return this.#definitions.get(pool)?.at(-1)?.pool?.subnetOf(ip);
         });
         const vlans = now.map((subnet) => new Set(subnet === undefined ? [] : [subnet.vlan]));
@@ -161,9 +161,9 @@ export class Wirings {
     #definitionsOf({ id, podUid }: Container, ip: IpAddress): readonly (PoolSubnet | undefined)[] | undefined {
         const name = allocationName(ip);
         const since = this.#since.get(`${name} ${id}`) ?? this.#since.get(`${name} ${podUid}`);
-        const claim = this.#truth.claims.get(name);
-        if (since === undefined || claim?.spec.pod?.uid !== podUid) return undefined;
-        const definitions = this.#definitions.get(claim.spec.pool) ?? [];
+        const allocation = this.#truth.allocations.get(name);
+        if (since === undefined || allocation?.spec.pod?.uid !== podUid) return undefined;
+        const definitions = this.#definitions.get(allocation.spec.pool) ?? [];
         return definitions.filter(({ until }) => until > since).map(({ pool }) => pool?.subnetOf(ip));
     }
 }

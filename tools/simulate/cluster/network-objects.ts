@@ -39,7 +39,7 @@ export function isStatic(address: string): boolean {
     return address.startsWith("172.20.");
 }
 
-/** The network as its object says. */
+/** The network as its object defines it. */
 export function readNetwork({ metadata, spec }: NetworkAttachmentDefinition): Network {
     const config = JSON.parse(spec?.config ?? "{}") as Config;
     const { type, vlan = 0, ipam } = config;

@@ -47,12 +47,12 @@ export function partsOf(
         }),
         checkInterface: async ({ allocationProblem }, { known }) => {
             const problem = await allocationProblem(known.record);
-            if (problem !== undefined) throw new CheckError("CLAIM", "environment", problem);
+            if (problem !== undefined) throw new CheckError("ALLOCATION", "environment", problem);
         },
         checkNetworkInterface: async ({ port, allocationProblem }, record) => {
             const isOpen = (port(record.hostIfName)?.ofPort ?? -1) > 0;
             const problem = isOpen ? await allocationProblem(record) : `OVS has not opened port ${record.hostIfName}`;
-            if (problem !== undefined) throw new CheckError(isOpen ? "CLAIM" : "OVS_PORT", "environment", problem);
+            if (problem !== undefined) throw new CheckError(isOpen ? "ALLOCATION" : "OVS_PORT", "environment", problem);
         },
         cniFiles: {
             list: () => io.call(() => [...machine.files.keys()]),

@@ -10,7 +10,7 @@ import { replaced } from "./replaced.ts";
 
 const podKind = kindOf("v1", "pods");
 const nodeKind = kindOf("v1", "nodes");
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
 /** Cleaners that rely on stale or misinterpreted state: the largest group of published defects. */
 export const cleaners: Readonly<Record<string, SeededBug>> = {
@@ -21,14 +21,17 @@ export const cleaners: Readonly<Record<string, SeededBug>> = {
             agent: (agent, cluster, { machine, agentTransport }) => {
                 cluster.time.after(1_500, () => void clean());
                 const clean = async (): Promise<void> => {
-                    for (const claim of agent.pools.own.list()) {
-                        const { namespace = "", name = "" } = claim.spec.pod ?? {};
+                    for (const allocation of agent.pools.own.list()) {
+                        const { namespace = "", name = "" } = allocation.spec.pod ?? {};
                         const pod = await agentTransport?.api.find(pods, { namespace, name });
-                        if (agent.isKilled || pod?.status?.podIPs?.some(({ ip }) => ip === claim.spec.address) === true)
+                        if (
+                            agent.isKilled ||
+                            pod?.status?.podIPs?.some(({ ip }) => ip === allocation.spec.address) === true
+                        )
                             continue;
-                        if (claim.spec.owner.kind !== "Pod" || !machine.isOn) continue;
+                        if (allocation.spec.owner.kind !== "Pod" || !machine.isOn) continue;
                         await agentTransport?.api
-                            .delete(ipAllocations, { name: claim.metadata?.name ?? "" })
+                            .delete(ipAllocations, { name: allocation.metadata?.name ?? "" })
                             .catch(() => undefined);
                     }
                 };
@@ -73,7 +76,7 @@ export const cleaners: Readonly<Record<string, SeededBug>> = {
                     if (kind !== podKind || after?.object.metadata?.deletionTimestamp === undefined) return;
                     if (before?.object.metadata?.deletionTimestamp !== undefined) return;
                     const { uid } = after.object.metadata;
-                    const had = [...cluster.truth.claims].filter(([, { spec }]) => spec.pod?.uid === uid);
+                    const had = [...cluster.truth.allocations].filter(([, { spec }]) => spec.pod?.uid === uid);
                     const names = new Set(had.map(([name]) => name));
                     cluster.time.after(10_000, () =>
                         freeAll(cluster, ({ metadata }) => names.has(metadata?.name ?? "")),
@@ -88,7 +91,7 @@ export const cleaners: Readonly<Record<string, SeededBug>> = {
         hooks: {
             cluster: (cluster) => {
                 cluster.server.store.onChange(({ kind, key, before, after }) => {
-                    if (kind !== claimKind || before === undefined || after === undefined) return;
+                    if (kind !== allocationKind || before === undefined || after === undefined) return;
                     const wasUsed = (before.object as IpAllocation).spec.pod !== undefined;
                     if (!wasUsed || (after.object as IpAllocation).spec.pod !== undefined) return;
                     const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${key}`;
@@ -139,9 +142,9 @@ export const cleaners: Readonly<Record<string, SeededBug>> = {
                 const all = own.list.bind(own);
                 const { ofOrdinal } = own;
                 // Only the search for leaks lists all allocations; other lists are unchanged.
-                const claims = { list: all } as typeof own;
+                const allocations = { list: all } as typeof own;
                 own.list = () => [];
-                own.ofOrdinal = (namespace, place) => ofOrdinal.call(claims, namespace, place);
+                own.ofOrdinal = (namespace, place) => ofOrdinal.call(allocations, namespace, place);
             },
         },
     },
@@ -156,16 +159,16 @@ export function periodically(cluster: SimulatedCluster, ms: number, work: () => 
 }
 
 /** Releases allocations in use, and reserves those of StatefulSets. */
-export function freeAll(cluster: SimulatedCluster, isToBeFreed: (claim: IpAllocation) => boolean): void {
-    for (const [name, claim] of [...cluster.truth.claims]) {
-        if (claim.spec.pod === undefined || !isToBeFreed(claim)) continue;
+export function freeAll(cluster: SimulatedCluster, isToBeFreed: (allocation: IpAllocation) => boolean): void {
+    for (const [name, allocation] of [...cluster.truth.allocations]) {
+        if (allocation.spec.pod === undefined || !isToBeFreed(allocation)) continue;
         const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${name}`;
-        const { pod: _, ...spec } = claim.spec;
+        const { pod: _, ...spec } = allocation.spec;
         const user = { name: controllerUser };
         if (spec.owner.kind !== "StatefulSet") void cluster.request({ method: "DELETE", path }, user);
         else
             void cluster.request(
-                { method: "PUT", path, body: JSON.stringify({ ...claim, spec: { ...spec, state: "Reserved" } }) },
+                { method: "PUT", path, body: JSON.stringify({ ...allocation, spec: { ...spec, state: "Reserved" } }) },
                 user,
             );
     }

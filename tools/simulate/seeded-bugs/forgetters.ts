@@ -19,7 +19,7 @@ import { type SeededBug } from "./seeded-bug.ts";
 import { replaced } from "./replaced.ts";
 
 const podKind = kindOf("v1", "pods");
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 
 /** When a container is to be isolated, across starts of the agent. */
@@ -131,14 +131,15 @@ export const forgetters: Readonly<Record<string, SeededBug>> = {
         },
     },
     "allocations-outside-pools-are-overlooked": {
-        source: "found in this project (claims were watched by pool)",
+        source: "found in this project (allocations were watched by pool)",
         what: "an agent does not see allocations in its Node's subnet whose pool was deleted",
         hooks: {
             agent: (agent, { server: { store } }) => {
                 const { pools } = agent;
                 const isOverlooked = (ip: IpAddress): boolean => {
-                    const claim = store.get(claimKind, allocationName(ip))?.object as IpAllocation | undefined;
-                    return claim !== undefined && store.get(poolKind, claim.spec.pool) === undefined;
+                    const allocation = store.get(allocationKind, allocationName(ip))?.object as
+                        IpAllocation | undefined;
+                    return allocation !== undefined && store.get(poolKind, allocation.spec.pool) === undefined;
                 };
                 const isClaimed = pools.podCidrs.isClaimed.bind(pools);
                 pools.podCidrs.isClaimed = (ip) => (isOverlooked(ip) ? false : isClaimed(ip));
@@ -283,11 +284,11 @@ export const forgetters: Readonly<Record<string, SeededBug>> = {
 };
 
 /** The agent releases none of these allocations, neither at DEL nor in its search for leaks. */
-function forget({ pools: { own } }: Agent, isForgotten: (claim: IpAllocation) => boolean): void {
+function forget({ pools: { own } }: Agent, isForgotten: (allocation: IpAllocation) => boolean): void {
     const list = own.list.bind(own);
     const ofContainer = own.ofContainer.bind(own);
-    own.list = () => list().filter((claim) => !isForgotten(claim));
-    own.ofContainer = (attachment) => ofContainer(attachment).filter((claim) => !isForgotten(claim));
+    own.list = () => list().filter((allocation) => !isForgotten(allocation));
+    own.ofContainer = (attachment) => ofContainer(attachment).filter((allocation) => !isForgotten(allocation));
 }
 
 async function hasPod(api: ApiClient, name: string): Promise<boolean> {

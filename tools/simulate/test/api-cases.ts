@@ -25,9 +25,9 @@ export const apiCases: readonly ApiCase[] = [
     {
         name: "creates an object once",
         run: async (api) => {
-            const made = await api.create(ipAllocations, claim("10.0.1.1"));
+            const made = await api.create(ipAllocations, allocation("10.0.1.1"));
             const { uid, resourceVersion, creationTimestamp, generation } = made.metadata ?? {};
-            const again = await codeOf(api.create(ipAllocations, claim("10.0.1.1")));
+            const again = await codeOf(api.create(ipAllocations, allocation("10.0.1.1")));
             return [
                 uid !== undefined,
                 resourceVersion !== undefined,
@@ -52,7 +52,7 @@ export const apiCases: readonly ApiCase[] = [
     {
         name: "replaces a custom object only in the version that it has",
         run: async (api) => {
-            const made = await api.create(ipAllocations, claim("10.0.3.1"));
+            const made = await api.create(ipAllocations, allocation("10.0.3.1"));
             const touched = await api.update(ipAllocations, annotated(made, "a"));
             const { resourceVersion: _, ...unversioned } = touched.metadata ?? {};
             return [
@@ -69,7 +69,7 @@ export const apiCases: readonly ApiCase[] = [
     {
         name: "creates no new version if a write changes nothing",
         run: async (api) => {
-            const made = await api.create(ipAllocations, claim("10.0.4.1"));
+            const made = await api.create(ipAllocations, allocation("10.0.4.1"));
             const same = await api.update(ipAllocations, made);
             const other = await api.update(ipAllocations, annotated(made, "a"));
             const versions = [made, same, other].map(({ metadata }) => metadata?.resourceVersion);
@@ -80,7 +80,7 @@ export const apiCases: readonly ApiCase[] = [
     {
         name: "deletes only the object of the UID and version in the preconditions",
         run: async (api) => {
-            const made = await api.create(ipAllocations, claim("10.0.5.1"));
+            const made = await api.create(ipAllocations, allocation("10.0.5.1"));
             const { uid, resourceVersion } = made.metadata ?? {};
             const touched = await api.update(ipAllocations, annotated(made, "a"));
             const ref = { name: "10.0.5.1" };
@@ -98,7 +98,7 @@ export const apiCases: readonly ApiCase[] = [
     {
         name: "patches as RFC 7386 specifies, in the version that the patch names, if it names one",
         run: async (api) => {
-            const made = await api.create(ipAllocations, claim("10.0.6.1"));
+            const made = await api.create(ipAllocations, allocation("10.0.6.1"));
             const patch = (metadata: unknown): Promise<IpAllocation> =>
                 api.patch(ipAllocations, { name: "10.0.6.1" }, { type: "merge", body: { metadata } });
             const set = await patch({ annotations: { a: "1", b: "2" } });
@@ -155,25 +155,25 @@ export const apiCases: readonly ApiCase[] = [
     {
         name: "rejects allocations that violate the CRD's rules",
         run: async (api) => {
-            const made = await api.create(ipAllocations, claim("10.0.8.1"));
-            const made6 = await codeOf(api.create(ipAllocations, claim("fd00::8:1")));
+            const made = await api.create(ipAllocations, allocation("10.0.8.1"));
+            const made6 = await codeOf(api.create(ipAllocations, allocation("fd00::8:1")));
             const tries = [
-                claim("10.0.8.2", { metadata: { name: "10.0.8.3" } }),
-                claim("10.0.8.2", { metadata: { name: "not-an-address" } }),
-                claim("10.0.8.2", { state: "Reserved" }),
-                claim("10.0.8.2", { pod: undefined }),
-                claim("10.0.8.2", { block: "10.0.9.0/24" }),
-                claim("10.0.8.2", { poolUID: "uid-pool" }),
-                claim("10.0.8.2", { poolGeneration: 3 }),
-                claim("10.0.8.2", { owner: { kind: "Pod", namespace, name: "p", uid: "another" } }),
-                claim("10.0.8.2", { owner: { kind: "StatefulSet", namespace, name: "set", index: 1 } }),
-                claim("10.0.8.2", {
+                allocation("10.0.8.2", { metadata: { name: "10.0.8.3" } }),
+                allocation("10.0.8.2", { metadata: { name: "not-an-address" } }),
+                allocation("10.0.8.2", { state: "Reserved" }),
+                allocation("10.0.8.2", { pod: undefined }),
+                allocation("10.0.8.2", { block: "10.0.9.0/24" }),
+                allocation("10.0.8.2", { poolUID: "uid-pool" }),
+                allocation("10.0.8.2", { poolGeneration: 3 }),
+                allocation("10.0.8.2", { owner: { kind: "Pod", namespace, name: "p", uid: "another" } }),
+                allocation("10.0.8.2", { owner: { kind: "StatefulSet", namespace, name: "set", index: 1 } }),
+                allocation("10.0.8.2", {
                     owner: { kind: "StatefulSet", namespace, name: "set" },
                     pod: undefined,
                     state: "Reserved",
                 }),
-                claim("10.0.8.2", { owner: { kind: "Node", name: "n" } }),
-                claim("10.0.8.2", { owner: { kind: "Node", name: "n" }, pod: undefined, state: "Reserved" }),
+                allocation("10.0.8.2", { owner: { kind: "Node", name: "n" } }),
+                allocation("10.0.8.2", { owner: { kind: "Node", name: "n" }, pod: undefined, state: "Reserved" }),
             ];
             const changes = [{ pool: "other" }, { address: "10.0.8.9" }, { block: "10.0.9.0/24" }];
             return [
@@ -192,7 +192,7 @@ export const apiCases: readonly ApiCase[] = [
         name: "lists pages of one resource version with the number of remaining items",
         run: async (api) => {
             const names = ["10.0.9.1", "10.0.9.2", "10.0.9.3", "10.0.9.4", "10.0.9.5"];
-            for (const name of names) await api.create(ipAllocations, claim(name));
+            for (const name of names) await api.create(ipAllocations, allocation(name));
             const query = { fieldSelector: "spec.block=10.0.9.0/24", pageSize: 2 };
             const pages: (readonly (string | undefined)[])[] = [];
             for await (const page of api.pages(ipAllocations, query)) {
@@ -212,8 +212,8 @@ export const apiCases: readonly ApiCase[] = [
     {
         name: "selects by the fields that a kind has, and refuses others",
         run: async (api) => {
-            await api.create(ipAllocations, claim("10.0.10.1", { pool: "chosen" }));
-            await api.create(ipAllocations, claim("10.0.10.2"));
+            await api.create(ipAllocations, allocation("10.0.10.1", { pool: "chosen" }));
+            await api.create(ipAllocations, allocation("10.0.10.2"));
             const listed = async (fieldSelector: string): Promise<unknown> =>
                 (await api.list(ipAllocations, { fieldSelector })).items.map(({ metadata }) => metadata?.name);
             return [
@@ -229,7 +229,7 @@ export const apiCases: readonly ApiCase[] = [
         name: "sends a watch the objects that enter, change in and leave its selection",
         run: async (api) => {
             const { resourceVersion } = await api.list(ipAllocations);
-            const made = await api.create(ipAllocations, claim("10.0.11.1", { owner: ordinal }));
+            const made = await api.create(ipAllocations, allocation("10.0.11.1", { owner: ordinal }));
             const { pod: taken, ...rest } = made.spec;
             const reserved = await api.update(ipAllocations, { ...made, spec: { ...rest, state: "Reserved" } });
             const back = await api.update(ipAllocations, {
@@ -294,11 +294,11 @@ export const apiCases: readonly ApiCase[] = [
 
 const ordinal = { kind: "StatefulSet", namespace, name: "set", index: 0 } as const;
 
-interface ClaimParts extends Partial<IpAllocation["spec"]> {
+interface AllocationParts extends Partial<IpAllocation["spec"]> {
     readonly metadata?: IpAllocation["metadata"];
 }
 
-function claim(address: string, { metadata, ...parts }: ClaimParts = {}): IpAllocation {
+function allocation(address: string, { metadata, ...parts }: AllocationParts = {}): IpAllocation {
     const ip = parseIp(address);
     const isSets = parts.owner?.kind === "StatefulSet";
     const podOf = {

@@ -8,10 +8,10 @@ import { Counters } from "../check/counters.ts";
 import { Random } from "../time/random.ts";
 import { VirtualTime } from "../time/virtual-time.ts";
 
-const claims = "/apis/crd.antrea.io/v1alpha1/ipallocations";
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
-const get: ApiRequest = { method: "GET", path: `${claims}/10.0.0.1` };
-const create: ApiRequest = { method: "POST", path: claims };
+const allocations = "/apis/crd.antrea.io/v1alpha1/ipallocations";
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const get: ApiRequest = { method: "GET", path: `${allocations}/10.0.0.1` };
+const create: ApiRequest = { method: "POST", path: allocations };
 
 function setUp(shape: Partial<FlowShape> & { readonly seats?: number; readonly queueLengthLimit?: number }) {
     const { seats = 1, queueLengthLimit = 2, scale = 1 } = shape;
@@ -88,7 +88,7 @@ describe("the flow control of the simulated API server", () => {
 
     it("keeps the seats of a write in proportion to the watches on its kind, after the answer too", async () => {
         const { ask, pass, outcomes, leaves, flows } = setUp({ seats: 10, scale: 1 });
-        for (let count = 0; count < 45; count += 1) flows.watching(claimKind);
+        for (let count = 0; count < 45; count += 1) flows.watching(allocationKind);
         ask(create);
         ask(create);
         ask(create);
@@ -103,9 +103,9 @@ describe("the flow control of the simulated API server", () => {
 
     it("charges a LIST for the objects of its kind", async () => {
         const { ask, pass, outcomes, store } = setUp({ seats: 3, scale: 100 });
-        for (const name of ["10.0.0.1", "10.0.0.2"]) store.put(claimKind, { metadata: { name } });
-        ask({ method: "GET", path: claims });
-        ask({ method: "GET", path: claims });
+        for (const name of ["10.0.0.1", "10.0.0.2"]) store.put(allocationKind, { metadata: { name } });
+        ask({ method: "GET", path: allocations });
+        ask({ method: "GET", path: allocations });
         await pass(1);
         expect(outcomes).toEqual(["seated"]);
     });

@@ -7,7 +7,7 @@ import { Store } from "../api/store.ts";
 import { Isolations } from "../check/isolations.ts";
 import { type Container } from "../check/truth.ts";
 
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const nodeKind = kindOf("v1", "nodes");
 const ip = parseIp("10.20.0.26");
 const name = allocationName(ip);
@@ -17,8 +17,8 @@ let store: Store;
 let isolations: Isolations;
 
 const allocate = (uid: string | undefined): void =>
-    void store.put(claimKind, { metadata: { name }, spec: { pod: uid && { uid } } } as KubeObject);
-const free = (): void => void store.delete(claimKind, name);
+    void store.put(allocationKind, { metadata: { name }, spec: { pod: uid && { uid } } } as KubeObject);
+const free = (): void => void store.delete(allocationKind, name);
 const putNode = (node: string, podCIDRs: readonly string[]): void =>
     void store.put(nodeKind, { metadata: { name: node }, spec: { podCIDRs } } as KubeObject);
 const made = (): Container => ({ id: "a", node: "node", ...pod, since: store.version });

@@ -13,7 +13,7 @@ import { newNetns } from "../machine/netns.ts";
 
 const podKind = kindOf("v1", "pods");
 const setKind = kindOf("apps/v1", "statefulsets");
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 const networkKind = kindOf("k8s.cni.cncf.io/v1", "network-attachment-definitions");
 const namespace = "default";
@@ -35,7 +35,7 @@ const putNetwork = (pools: readonly string[], more: object = {}): void => {
 };
 const claimFor = (ifName: string, podUid = "uid", of = address): void =>
     put(
-        claimKind,
+        allocationKind,
         { name: allocationName(parseIp(of)) },
         {
             pool: "pool",
@@ -56,7 +56,7 @@ beforeEach(() => {
         { attacher: "antrea" },
     );
     store.onChange((change) => {
-        if (change.kind === claimKind) truth.changed(change);
+        if (change.kind === allocationKind) truth.changed(change);
         networks.changed(change);
     });
     const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "set", uid: "set", controller: true };
@@ -94,7 +94,7 @@ describe("an address in use", () => {
         claimFor("eth1");
         truth.connected(container, parseIp(address), "eth1");
         truth.excuse(name, container.id, "unheard");
-        store.delete(claimKind, name);
+        store.delete(allocationKind, name);
         expect(found()).toEqual([]);
         truth.endExcuse(name, container.id);
         expect(found()).toEqual(["a running container's address is not free"]);

@@ -39,19 +39,19 @@ export const policyCases: readonly PolicyCase[] = [
         name: "an agent claims for Pods of its own Node only, and reserves nothing",
         run: ({ a }) =>
             inTurn(
-                () => a.create(ipAllocations, claim("10.1.1.1", "a")),
-                () => a.create(ipAllocations, claim("10.1.1.2", "b")),
-                () => a.create(ipAllocations, claim("10.1.1.3", undefined, ordinal)),
-                () => a.create(ipAllocations, claim("10.1.1.4", undefined, { kind: "Node", name: "a" })),
-                () => a.create(ipAllocations, claim("10.1.1.5", "a", ordinal)),
+                () => a.create(ipAllocations, allocation("10.1.1.1", "a")),
+                () => a.create(ipAllocations, allocation("10.1.1.2", "b")),
+                () => a.create(ipAllocations, allocation("10.1.1.3", undefined, ordinal)),
+                () => a.create(ipAllocations, allocation("10.1.1.4", undefined, { kind: "Node", name: "a" })),
+                () => a.create(ipAllocations, allocation("10.1.1.5", "a", ordinal)),
             ),
         expected: ["OK", "FORBIDDEN", "FORBIDDEN", "FORBIDDEN", "OK"],
     },
     {
         name: "an agent takes a reservation for its own Node, and only that agent returns it",
         run: async ({ controller, a, b }) => {
-            const reserved = await controller.create(ipAllocations, claim("10.1.2.1", undefined, ordinal));
-            const taken = { ...reserved, spec: claim("10.1.2.1", "b", ordinal).spec };
+            const reserved = await controller.create(ipAllocations, allocation("10.1.2.1", undefined, ordinal));
+            const taken = { ...reserved, spec: allocation("10.1.2.1", "b", ordinal).spec };
             const first = await inTurn(
                 () => a.update(ipAllocations, taken),
                 () => a.delete(ipAllocations, { name: "10.1.2.1" }),
@@ -75,7 +75,8 @@ export const policyCases: readonly PolicyCase[] = [
     {
         name: "an allocation in use is deleted by its agent and by the controller, by others only by force",
         run: async ({ admin, controller, a, b }) => {
-            const used = async (address: string): Promise<IpAllocation> => a.create(ipAllocations, claim(address, "a"));
+            const used = async (address: string): Promise<IpAllocation> =>
+                a.create(ipAllocations, allocation(address, "a"));
             const [mine, kept, forced] = [await used("10.1.3.1"), await used("10.1.3.2"), await used("10.1.3.3")];
             const ref = ({ metadata }: IpAllocation) => ({ name: metadata?.name ?? "" });
             const note = (value: string): Patch => ({
@@ -85,7 +86,7 @@ export const policyCases: readonly PolicyCase[] = [
             return inTurn(
                 () => b.delete(ipAllocations, ref(mine)),
                 () => admin.delete(ipAllocations, ref(mine)),
-                () => admin.update(ipAllocations, { ...kept, spec: claim("10.1.3.2", "b").spec }),
+                () => admin.update(ipAllocations, { ...kept, spec: allocation("10.1.3.2", "b").spec }),
                 () => admin.patch(ipAllocations, ref(forced), note("false")),
                 () => admin.delete(ipAllocations, ref(forced)),
                 () => admin.patch(ipAllocations, ref(forced), note("true")),
@@ -122,7 +123,7 @@ export const policyCases: readonly PolicyCase[] = [
     {
         name: "anybody may delete an unused allocation",
         run: async ({ admin, controller }) => {
-            await controller.create(ipAllocations, claim("10.1.4.1", undefined, ordinal));
+            await controller.create(ipAllocations, allocation("10.1.4.1", undefined, ordinal));
             return inTurn(() => admin.delete(ipAllocations, { name: "10.1.4.1" }));
         },
         expected: ["OK"],
@@ -180,7 +181,7 @@ export const policyCases: readonly PolicyCase[] = [
     },
 ];
 
-function claim(address: string, nodeName?: string, owner?: AllocationOwner): IpAllocation {
+function allocation(address: string, nodeName?: string, owner?: AllocationOwner): IpAllocation {
     const ip = parseIp(address);
     const isSets = owner?.kind === "StatefulSet";
     const who = { namespace, name: isSets ? "web-0" : "p", uid: "u" };

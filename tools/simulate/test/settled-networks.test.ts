@@ -8,14 +8,14 @@ import { ClusterObjects } from "../check/cluster-objects.ts";
 import { mayWaitForNetworks } from "../check/settled-networks.ts";
 import { SimulatedCluster } from "../simulated-cluster.ts";
 
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 const networkKind = kindOf("k8s.cni.cncf.io/v1", "network-attachment-definitions");
 const namespace = "default";
 
 let cluster: SimulatedCluster;
 
-const put = (kind: typeof claimKind, metadata: KubeObject["metadata"], spec: unknown): void =>
+const put = (kind: typeof allocationKind, metadata: KubeObject["metadata"], spec: unknown): void =>
     void cluster.server.store.put(kind, { metadata, spec } as KubeObject);
 
 /** A pool of the addresses 10.20.0.`start` to `end`, its gateway elsewhere. */
@@ -37,9 +37,9 @@ const putNetwork = (name: string, ...ippools: readonly string[]): void =>
         { config: JSON.stringify({ type: "antrea", networkType: "vlan", vlan: 1, ipam: { ippools } }) },
     );
 
-const claim = (last: number, owner: object): void => {
+const reserve = (last: number, owner: object): void => {
     const address = `10.20.0.${last}`;
-    put(claimKind, { name: allocationName(parseIp(address)) }, { address, pool: "a", state: "Reserved", owner });
+    put(allocationKind, { name: allocationName(parseIp(address)) }, { address, pool: "a", state: "Reserved", owner });
 };
 
 interface Requested {
@@ -81,7 +81,7 @@ describe("a Pod with networks", () => {
         putPool("a", 16, 17);
         putPool("b", 16, 17);
         expect(mayWait({ pools: ["b"], networks: ["net-a"] })).toBe(false);
-        claim(16, { kind: "Gateway" });
+        reserve(16, { kind: "Gateway" });
         expect(mayWait({ pools: ["b"], networks: ["net-a"] })).toBe(true);
         expect(mayWait({ networks: ["net-a", "net-b"] })).toBe(true);
         expect(mayWait({ networks: ["net-b"] })).toBe(false);
@@ -101,7 +101,7 @@ describe("a Pod with networks", () => {
         putPool("c", 18, 18);
         expect(mayWait({ pools: ["c", "a"], networks: ["net-a"] })).toBe(false);
         expect(mayWait({ pools: ["a", "c"], networks: ["net-a"] })).toBe(true);
-        claim(18, { kind: "Gateway" });
+        reserve(18, { kind: "Gateway" });
         expect(mayWait({ pools: ["c"], networks: ["net-a"] })).toBe(true);
         expect(mayWait({ pools: ["c", "b"], networks: ["net-a"] })).toBe(false);
     });
@@ -114,10 +114,10 @@ describe("a Pod with networks", () => {
         const owner = { kind: "StatefulSet", namespace, name: "set", index: 0 };
         putPool("a", 16, 17);
         putPool("b", 17, 17);
-        claim(16, owner);
+        reserve(16, owner);
         expect(mayWait({ ...ordinal, networks: ["net-a"] })).toBe(false);
         expect(mayWait({ ...ordinal, networks: ["net-a", "net-b"] })).toBe(true);
-        claim(16, { ...owner, interface: "eth1" });
+        reserve(16, { ...owner, interface: "eth1" });
         expect(mayWait({ ...ordinal, networks: ["net-a", "net-b"] })).toBe(false);
     });
 });

@@ -133,13 +133,13 @@ export function featuresOf(
                 ports: secondary.served?.ports,
                 functionLinks: functions.links,
                 announce: (port) => secondary.served?.announce(port),
-                claims: pools && networkAllocations(pools),
+                allocations: pools && networkAllocations(pools),
                 plan: (request, signal) => requested.networks.plan(request, signal),
                 hashOf: (request) => requested.networks.hashOf(request),
                 planCall: (call, signal) => requested.networks.planCall(call, signal),
                 report: (wired) => requested.report(wired),
                 failed: (request, error) =>
-                    // Failures of claims are events of the IPPools.
+                    // Failures of allocations are events of the IPPools.
                     requested.networks.failed(request, error, { hasEvent: poolErrorCode(error) !== undefined }),
             },
         },

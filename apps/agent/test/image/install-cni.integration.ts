@@ -42,7 +42,7 @@ it("writes to a folder of another user with the capabilities of the chart", () =
     expect(readdirSync(machine.target)).toEqual(["antrea", "portmap"]);
 });
 
-it("says what is wrong where it has none", () => {
+it("reports what is wrong where it has none", () => {
     const { code, stderr } = machine.run({ OVS_DATAPATH_TYPE: "netdev" }, withCapabilities());
     expect(code).toBe(1);
     expect(stderr).toContain("of owner uid 997, mode 755");

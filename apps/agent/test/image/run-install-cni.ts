@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 
 const script = new URL("../../image/install-cni", import.meta.url).pathname;
 
-/** install-cni on a Node and a kernel of files, with a modprobe that only remembers; it fails unless told otherwise. */
+/** install-cni on a Node and a kernel of files, with a modprobe that only remembers; it fails unless set otherwise. */
 export class InstallCni implements Disposable {
     readonly #folder = mkdtempSync(join(tmpdir(), "install-cni-"));
     /** The Node's folder of CNI binaries. */

@@ -131,7 +131,7 @@ describe("the agent leaves for good", () => {
         ["when it is being deleted", [ending], [0], true],
         ["not while it is there", [there], [0], false],
         ["when an answer comes after requests without one", [away, away, gone], [0, 500, 1_000], true],
-        ["not when nobody can tell for 10 s", [away], Array.from({ length: 21 }, (_, at) => at * 500), false],
+        ["not when it is unknown for 10 s", [away], Array.from({ length: 21 }, (_, at) => at * 500), false],
         ["when its rights are gone, and are still gone some seconds later", [forbidden], [0, 4_000], true],
         ["when its account is gone, and is still gone some seconds later", [unauthorized], [0, 4_000], true],
         ["when its account goes after its rights", [forbidden, unauthorized], [0, 4_000], true],

@@ -36,7 +36,7 @@ describe("an agent whose token is refused", () => {
         expect(await seconds()).toBe("antrea_agent_token_refused_seconds 0");
     });
 
-    it("says so once in its log, and once when the token is accepted again", () => {
+    it("logs it once, and once when the token is accepted again", () => {
         token.check();
         expect(log).toEqual([]);
         api.refusedSince = 1;

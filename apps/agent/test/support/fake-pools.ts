@@ -10,7 +10,7 @@ import type {
 /** Pods whose names begin so ask for addresses of the pool. */
 export const poolPodName = "pool";
 
-/** Pools in memory: claims by (Pod UID, interface), each naming a container, as the agent's claims do. */
+/** Pools in memory: allocations by (Pod UID, interface), each naming a container, as the agent's allocations do. */
 export class FakePools implements PodPools {
     readonly gateways = ["10.2.0.1", "fd02::1"].map((text) => parseIp(text));
     readonly allocations = new Map<string, { containerId: string; ifName: string; allocation: AddressAllocation }>();
@@ -48,7 +48,7 @@ export class FakePools implements PodPools {
     async #claim({ podUid, containerId, ifName }: PodAttachment): Promise<AddressAllocation> {
         const key = `${podUid}/${ifName}`;
         const allocation = this.allocations.get(key)?.allocation ?? this.#allocation();
-        // Claimed first, told later: what fails in between has claimed already.
+        // Claimed first, reported later: what fails in between has claimed already.
         this.allocations.set(key, { containerId, ifName, allocation });
         await this.onAllocation();
         return allocation;

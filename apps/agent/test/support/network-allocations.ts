@@ -3,7 +3,7 @@ import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import type { Attachment, NetworkAllocations } from "../../src/platform/pod-interfaces/index.ts";
 
 /** Addresses 192.168.X.n of pool "X", in VLAN X; the pool "full" has none. An interface of a Pod keeps its own in the next sandbox. */
-export class FakeNetworkClaims implements NetworkAllocations {
+export class FakeNetworkAllocations implements NetworkAllocations {
     /** By address. */
     readonly held = new Map<string, { readonly owner: string; readonly key: string; readonly pool: string }>();
 

@@ -32,8 +32,8 @@ const udpClient = `
     const dgram = require("node:dgram"), readline = require("node:readline"), [host, port] = process.argv.slice(1);
     const socket = dgram.createSocket(host.includes(":") ? "udp6" : "udp4");
     let timer;
-    const tell = (text) => { clearTimeout(timer); console.log(text); };
-    socket.on("message", (text) => tell(String(text))).on("error", ({ code }) => tell(code));
+    const report = (text) => { clearTimeout(timer); console.log(text); };
+    socket.on("message", (text) => report(String(text))).on("error", ({ code }) => report(code));
     socket.connect(Number(port), host, () => console.log("ready"));
     readline.createInterface(process.stdin).on("line", (line) => {
         timer = setTimeout(() => console.log("no answer"), 1000);

@@ -101,7 +101,7 @@ export interface TestNetworks {
         request: AddRequest,
         agent: TestAgent,
     ) => readonly PlannedNetwork[] | Promise<readonly PlannedNetwork[]>;
-    readonly claims?: NetworkAllocations;
+    readonly allocations?: NetworkAllocations;
     /** Where the agent finds the kubelet and the devices; default: there are none. */
     readonly places?: Required<VirtualFunctionsPlaces>;
     /** Of the calls of an ADD and DEL; default: none. */
@@ -305,7 +305,7 @@ export class TestAgent {
                     ports: of.nic === undefined ? undefined : interrupted("secondary", this.secondary),
                     functions,
                     netlink: ofPods,
-                    pools: of.claims && interrupted("claims", of.claims),
+                    pools: of.allocations && interrupted("allocations", of.allocations),
                     announce: (port) => void this.announced.push(port),
                     serviceCidrs: () => this.serviceCidrs,
                     areServiceCidrsKnown: () => true,

@@ -32,7 +32,7 @@ export function checkCommand(context: CommandContext): Command {
             let snapshot = await takeSnapshot(session.cluster, records);
             let findings = findingsOf(snapshot);
             if (findings.length > 0) {
-                context.note(`looking again at ${count(findings.length, "finding")} in ${settle / 1000} s`);
+                context.note(`checking ${count(findings.length, "finding")} again in ${settle / 1000} s`);
                 await context.sleep(settle);
                 snapshot = await takeSnapshot(session.cluster, records);
                 findings = inBoth(findings, findingsOf(snapshot));

@@ -162,8 +162,8 @@ async function served<T>(list: Promise<T>): Promise<T> {
         throw new CliError(
             "NOT_SERVED",
             "environment",
-            "the cluster does not know IPPools and IPAllocations",
-            "install Antrea with its chart, whose CRDs bring them, or choose another cluster with --context",
+            "the cluster has no CRDs IPPool and IPAllocation",
+            "install Antrea with its chart, which has them, or choose another cluster with --context",
             { cause },
         );
     }

@@ -44,7 +44,7 @@ export function serviceCommand(context: CommandContext): Command {
             const named = readObjectName(text, serviceKind, { given: namespace, usual });
             let report = await checkService(session, named, node);
             if (statesIn(report).has("differs")) {
-                context.note(`OVS differs; looking again in ${settleMs / 1000} s`);
+                context.note(`OVS differs; checking again in ${settleMs / 1000} s`);
                 await context.sleep(settleMs);
                 report = await checkService(session, named, node);
             }

@@ -107,7 +107,7 @@ describe("findingsOf", () => {
             },
         ],
         [
-            "a static Pod whose record and claim were rebuilt and have no name",
+            "a static Pod whose record and allocation were rebuilt and have no name",
             {
                 allocations: [allocation("10.2.0.12", { pod: "", uid: "hash" })],
                 pods: [pod("static", { uids: ["uid-mirror", "hash"], ips: ["10.2.0.12"] })],
@@ -186,7 +186,7 @@ describe("findingsOf", () => {
             },
         ],
         [
-            "claims of a kind of owner that only a later version knows, wherever they are",
+            "allocations of a kind of owner that only a later version knows, wherever they are",
             {
                 allocations: [
                     allocation("10.2.0.1", { owner: { kind: "Lease", name: "10.2.0.1" } as never }),
@@ -509,7 +509,7 @@ describe("findingsOf", () => {
 });
 
 describe("inBoth", () => {
-    it("keeps what both looks found, told as the second look saw it", () => {
+    it("keeps what both passes found, as the second one saw it", () => {
         const first = findingsOf(
             snapshot({ allocations: [allocation("10.2.0.12", { pod: "a" }), allocation("10.2.0.13", { pod: "b" })] }),
         );
@@ -569,7 +569,7 @@ describe("renderCheck", () => {
         expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
     });
 
-    it("says that nothing is wrong", () => {
+    it("reports that nothing is wrong", () => {
         expect(renderCheck(checkReport(snapshot({}), []), plain)).toBe(
             "Checked 0 allocations, 0 Pods and 0 ports on 2 Nodes: nothing is wrong.",
         );

@@ -61,7 +61,7 @@ describe("complete", () => {
         },
     );
 
-    it("tells what is typed already, options of all levels among it", async () => {
+    it("reports what is typed already, options of all levels among it", async () => {
         asked.length = 0;
         await complete(program(), "--context=a ipam show --kubeconfig /k web t".split(" "), dynamic);
         await complete(program(), "--kubeconfig /k --context ".split(" "), dynamic);

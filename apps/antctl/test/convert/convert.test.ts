@@ -69,7 +69,7 @@ describe("convert", () => {
         expect(ignored).toEqual(["ExternalIPPool e of crd.antrea.io/v1beta1"]);
     });
 
-    it("keeps the addresses of StatefulSets, in use or not, and says which cannot be kept", () => {
+    it("keeps the addresses of StatefulSets, in use or not, and reports which cannot be kept", () => {
         const entry = (ipAddress: string, owner: string): string =>
             `{ipAddress: ${ipAddress}, phase: Allocated, owner: {${owner}}}`;
         const status = [
@@ -99,7 +99,7 @@ describe("convert", () => {
         expect(warnings[0]).toContain('cannot be read: status.ipAddresses of IPPool web: {"ipAddress":"none"');
     });
 
-    it("keeps no address that a pool would not hand out, and one for an ordinal, and says so", () => {
+    it("keeps no address that a pool would not hand out, and one for an ordinal, and reports it", () => {
         const entry = (ipAddress: string, index: number, rest = ""): string =>
             `{ipAddress: ${ipAddress}, owner: {statefulSet: {name: db, namespace: shop, index: ${index}}${rest}}}`;
         const status = [
@@ -260,7 +260,7 @@ describe("antctl ipam convert", () => {
         });
     });
 
-    it("says what to do with a file that has no pool", async () => {
+    it("reports what to do with a file that has no pool", async () => {
         const { code, err } = await antctl("{kind: List, apiVersion: v1, items: []}");
         expect([code, err]).toEqual([
             1,

@@ -132,14 +132,14 @@ describe("text", () => {
     });
 
     it.each([
-        [0, "0 claims"],
-        [1, "1 claim"],
-        [2n, "2 claims"],
+        [0, "0 allocations"],
+        [1, "1 allocation"],
+        [2n, "2 allocations"],
     ])("count(%s)", (n, text) => {
-        expect(count(n, "claim")).toBe(text);
+        expect(count(n, "allocation")).toBe(text);
     });
 
-    it("someOf says how many more there are", () => {
+    it("someOf reports how many more there are", () => {
         expect(someOf(["a", "b", "c"], 2)).toBe("a, b and 1 more");
         expect(someOf(["a", "b"], 2)).toBe("a, b");
     });

@@ -41,7 +41,7 @@ describe("readPorts", () => {
         ]);
     });
 
-    it("tells addresses of the Node's subnets from those of pools that are not known", () => {
+    it("distinguishes addresses of the Node's subnets from those of pools that are not known", () => {
         const without = record.filter(([key]) => key !== "ip-pool");
         const of = (rows: string): (string | undefined)[] =>
             (readPorts(rows)[0]?.addresses ?? []).map(({ pool }) => pool);

@@ -14,7 +14,7 @@ function reader(agents: readonly PodInfo[], run: (request: ExecRequest) => Promi
 }
 
 describe("RecordReader", () => {
-    it("runs ovs-vsctl beside each agent, not in all at once, and tells Nodes by name", async () => {
+    it("runs ovs-vsctl beside each agent, not in all at once, and reports Nodes by name", async () => {
         let running = 0;
         let most = 0;
         const requests: ExecRequest[] = [];
@@ -39,7 +39,7 @@ describe("RecordReader", () => {
         });
     });
 
-    it("tells Nodes that cannot be read, and goes on", async () => {
+    it("reports Nodes that cannot be read, and goes on", async () => {
         const agents = [agent("n1", { phase: "Pending" }), agent("n2"), agent("n3"), agent("n4")];
         const reads = await reader(agents, async ({ pod: name }) => {
             if (name === "agent-n2") throw new CliError("EXEC_FAILED", "environment", "refused", "ask");

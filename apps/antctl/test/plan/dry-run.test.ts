@@ -66,7 +66,7 @@ describe("tryOnServer", () => {
             "POST /apis/x?y: no answer within 1000 ms",
             { answer: "none", message: "no answer within 1000 ms" },
         ],
-    ])("tells of %s", async (_name, code, message, outcome) => {
+    ])("reports %s", async (_name, code, message, outcome) => {
         const api = { request: async () => Promise.reject(new KubeError(code, message)) };
         expect(await tryOnServer(api, web, undefined, 1_000)).toEqual(outcome);
     });

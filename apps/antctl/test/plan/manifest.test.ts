@@ -10,7 +10,7 @@ const pool = (
 ): string => `{apiVersion: crd.antrea.io/v1alpha2, kind: IPPool, metadata: {name: ${name}}, spec: {${spec}}}\n`;
 
 describe("readManifest", () => {
-    it("reads several documents, lists, and tells what it does not look at", () => {
+    it("reads several documents, lists, and reports what it does not read", () => {
         const list = `{kind: List, apiVersion: v1, items: [${pool("b")}, {apiVersion: v1, kind: Secret}]}\n`;
         const manifest = readManifest(
             `# pools\n---\n${pool("a")}---\n---\n${list}---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: c}\n`,
@@ -32,7 +32,7 @@ describe("readManifest", () => {
         expect(() => readManifests([sources[1]!, { name: "i", text: "" }])).toThrow("g, i have no IPPool");
     });
 
-    it("says how pools of another version become pools of this one", () => {
+    it("reports how pools of another version become pools of this one", () => {
         const beta = pool("b").replace("v1alpha2", "v1beta1");
         const next = (text: string): string | undefined => {
             try {
@@ -46,7 +46,7 @@ describe("readManifest", () => {
         expect(next("")).not.toContain("convert");
     });
 
-    it("tells of fields that there are not, and which may be meant", () => {
+    it("reports fields that do not exist, and which may be meant", () => {
         const text = "{apiVersion: crd.antrea.io/v1alpha2, kind: IPPool, metdata: {}, metadata: {name: a}, spec: ";
         const spec =
             "{ipVersion: 4, ipRange: [], other: 1, ipRanges: [{cidr: 10.7.0.0/24, gatway: 10.7.0.1, gateway: 10.7.0.1, prefixLength: 24}]}}";
@@ -89,12 +89,12 @@ describe("readManifest", () => {
             "spec.ipVersion",
             "5",
         ],
-    ])("tells of %s by the path of its field", (_name, spec, path, value) => {
+    ])("reports %s by the path of its field", (_name, spec, path, value) => {
         const [planned] = readManifest(pool("a", spec), "f").pools;
         expect(planned?.refusals).toEqual([{ path, value, rule: expect.any(String) }]);
     });
 
-    it("tells of a missing name, and of a spec that is none", () => {
+    it("reports a missing name, and a spec that is none", () => {
         const text = "{apiVersion: crd.antrea.io/v1alpha2, kind: IPPool}";
         expect(readManifest(text, "f").pools[0]?.refusals.map(({ path }) => path)).toEqual(["metadata.name", "spec"]);
     });

@@ -76,7 +76,7 @@ describe("planPool", () => {
         });
     });
 
-    it("refuses to shrink a pool in use, and tells whom it hits", () => {
+    it("refuses to shrink a pool in use, and reports whom it hits", () => {
         const users: Users = {
             namespaces: [
                 { name: "shop", annotations: { "ipam.antrea.io/ippools": " web ,web6" } },
@@ -127,7 +127,7 @@ describe("planPool", () => {
         expect(planned.errors.map(({ rule }) => rule).join()).toContain("StatefulSet shop/db and 5 more");
     });
 
-    it("says that networks are not counted that may not be read", () => {
+    it("reports that networks are not counted that may not be read", () => {
         const users: Users = { ...nobody, networks: undefined };
         const planned = plan(poolObject("web", { start: "10.2.0.10", end: "10.2.0.30", ...range }), { users });
         expect(planned.namedBy.networks).toBeUndefined();

@@ -60,7 +60,7 @@ describe("ChannelReader", () => {
         ],
         ["no status", [message(1, "half")], { kind: "failed", reason: "the connection ended before the command did" }],
         ["a status that is null", [message(3, "null")], { kind: "failed", reason: "it failed without a message" }],
-    ])("tells %s", (_name, messages, outcome) => {
+    ])("reports %s", (_name, messages, outcome) => {
         const reader = new ChannelReader(100);
         for (const each of messages) expect(reader.take(each)).toBe(true);
         expect(reader.outcome()).toEqual(outcome);

@@ -99,7 +99,7 @@ describe("PodExec", () => {
         ["a cut connection", (socket) => socket.terminate(), /ended before the command did/],
         ["too much output", (socket) => socket.send(frame(1, "x".repeat(2_000))), /longer than 1000 bytes/],
         ["no end", () => undefined, /no end within 1000 ms/],
-    ])("tells of %s", async (_name, converse, message) => {
+    ])("reports %s", async (_name, converse, message) => {
         const exec = await serve(converse);
         await expect(exec.run(request)).rejects.toMatchObject({
             code: "EXEC_FAILED",
@@ -108,7 +108,7 @@ describe("PodExec", () => {
         });
     });
 
-    it("tells what the API server reports when it refuses", async () => {
+    it("reports what the API server reports when it refuses", async () => {
         const server = createServer();
         server.on("upgrade", (_request, socket: Socket) => {
             const body = JSON.stringify({ kind: "Status", message: 'pods "agent-1" is forbidden:\nno' });
@@ -122,7 +122,7 @@ describe("PodExec", () => {
         );
     });
 
-    it("tells the status of an answer that is no JSON", async () => {
+    it("reports the status of an answer that is no JSON", async () => {
         const server = createServer();
         server.on("upgrade", (_request, socket: Socket) =>
             socket.end("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\n\r\n<p>"),
@@ -136,7 +136,7 @@ describe("PodExec", () => {
         await expect(exec.run(request)).rejects.toThrow(/sent no subprotocol|does not speak v5/);
     });
 
-    it("tells that nothing listens", async () => {
+    it("reports that nothing listens", async () => {
         const exec = await listen(createServer());
         const [server] = servers.splice(0);
         await new Promise((resolve) => server?.close(resolve));

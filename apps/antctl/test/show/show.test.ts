@@ -46,7 +46,7 @@ describe("renderPools", () => {
         expect(text).toMatch(/\nnew +IPv4 +- +- +- +- +- +- +Unknown\n/);
     });
 
-    it("says that there are none", () => {
+    it("reports that there are none", () => {
         expect(renderPools([], plain)).toBe("The cluster has no IPPools.");
     });
 });
@@ -131,7 +131,7 @@ describe("poolReport", () => {
 });
 
 describe("renderPool", () => {
-    it("cuts long lists and says so", () => {
+    it("cuts long lists and reports it", () => {
         const allocations = Array.from({ length: 12 }, (_, at) =>
             allocation(`10.2.1.${at + 2}`, { owner: ofSet(`db${String(at).padStart(2, "0")}`, 0) }),
         );
@@ -145,7 +145,7 @@ describe("renderPool", () => {
         expect(text).toMatch(/Conditions: +none: antrea-controller has not checked/);
     });
 
-    it("tells problems, and conditions with their messages", () => {
+    it("reports problems, and conditions with their messages", () => {
         const bad = poolObject("bad", { cidr: "10.7.0.0/24", gateway: "10.8.0.1", prefixLength: 24 });
         const text = renderPool(
             report({ ...bad, status: { conditions: [condition("Ready", "False", "no range can be used")] } }, []),

@@ -78,7 +78,7 @@ describe("who has an address", () => {
         expect(report.summary).toMatch(summary);
     });
 
-    it("tells all that have it, though one answer is enough", () => {
+    it("reports all that have it, though one answer is enough", () => {
         const report = who("10.10.1.5");
         expect(report.summary).toMatch(/podCIDR 10\.10\.1\.0\/24 of Node node1/);
         expect(report.pools).toEqual([{ name: "odd", handsOut: false, reason: "lies in a podCIDR of a Node" }]);

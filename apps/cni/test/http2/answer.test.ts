@@ -123,7 +123,7 @@ describe("UnaryCall, the status", () => {
         expect(verdict([settings, headers({ ":status": http })])).toBe("PROTOCOL_ERROR an answer without :status");
     });
 
-    it("tells nothing when the content is not of gRPC, or not said to be", () => {
+    it("reports nothing when the content is not of gRPC, or not declared as such", () => {
         const text = "the server's answer is not of content-type application/grpc";
         expect(verdict([settings, headers({ ":status": "200" })])).toEqual(unknown(text));
         expect(verdict([settings, headers({ ":status": "200", "content-type": "text/application/grpc" })])).toEqual(

@@ -67,12 +67,12 @@ describe("UnaryCall against @grpc/grpc-js", () => {
         expect(outcome).toEqual({ kind: "status", status: code, text: details });
     });
 
-    it("says UNIMPLEMENTED for a method that the server does not have", async () => {
+    it("reports UNIMPLEMENTED for a method that the server does not have", async () => {
         const unary = new UnaryCall({ path: "/other.Service/CmdAdd", message: new Uint8Array() });
         expect((await callGrpc(() => "never", unary)).outcome).toMatchObject({ kind: "status", status: 12 });
     });
 
-    it("says UNAVAILABLE when the server dies in the middle", async () => {
+    it("reports UNAVAILABLE when the server dies in the middle", async () => {
         await using server = await serveCni(() => {
             setImmediate(() => {
                 server.kill();
@@ -196,7 +196,7 @@ describe("UnaryCall against node:http2", () => {
         expect(outcome).toMatchObject({ kind: "status", status });
     });
 
-    it("says UNAVAILABLE when the connection is closed instead of an answer", async () => {
+    it("reports UNAVAILABLE when the connection is closed instead of an answer", async () => {
         const { outcome } = await callHttp2((stream) => {
             stream.session?.destroy();
         });

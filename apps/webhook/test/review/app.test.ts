@@ -74,7 +74,7 @@ describe("the pages of the webhooks", () => {
         expect(text).toContain('duration_seconds_count{webhook="ippools"} 2');
     });
 
-    it("say no in the words of the rule", async () => {
+    it("reject in the words of the rule", async () => {
         const { send, log } = await start(async () => ({
             refused: { message: "spec.ipRanges[0]: no", reason: "Invalid" },
             warnings: ["careful"],

@@ -31,7 +31,7 @@ export function translate(next: NextTable, { ip, port }: Endpoint, bridging: boo
 }
 
 /**
- * Group that chooses among two or more endpoints, as `bucketSelection` of libs/services says. Fields of method `hash` that a
+ * Group that chooses among two or more endpoints, as `bucketSelection` of libs/services computes. Fields of method `hash` that a
  * packet does not have, as the port in later fragments, do not count for it.
  */
 export function selectGroup(

@@ -254,7 +254,7 @@ describe("a pool that is created", () => {
         ]);
     });
 
-    it("tells each range that shares an address with one before it", () => {
+    it("reports each range that shares an address with one before it", () => {
         const ranges = fc.array(fc.tuple(fc.integer({ min: 2, max: 60 }), fc.integer({ min: 0, max: 8 })), {
             minLength: 1,
             maxLength: 8,
@@ -328,7 +328,7 @@ describe("a pool that is changed", () => {
         expect(comparePools(base, pool).asks.inUse).toBe(true);
     });
 
-    it("says what shrinking takes and who uses the pool", () => {
+    it("reports what shrinking takes and who uses the pool", () => {
         const use = {
             allocations: [
                 podAllocation("10.1.0.9", "web"),
@@ -346,13 +346,13 @@ describe("a pool that is changed", () => {
         ]);
     });
 
-    it("is not in use by what another pool's claim has", () => {
+    it("is not in use by what another pool's allocation has", () => {
         const allocation = podAllocation("10.1.0.9", "web");
         const use = { allocations: [{ ...allocation, spec: { ...allocation.spec, pool: "other" } }], references: [] };
         expect(errorsOf(checkPoolUpdate(base, ipPool("p", "10.1.0.24/29"), context(), use))).toEqual([]);
     });
 
-    it("names first who has what is taken away, and tells when there are more users than are known", () => {
+    it("names first who has what is taken away, and reports when there are more users than are known", () => {
         const allocations = ["10.1.0.9", "10.1.0.10", "10.1.0.11", "10.1.0.24", "10.1.0.25"].map((ip) =>
             podAllocation(ip, "x"),
         );
@@ -451,7 +451,7 @@ describe("a pool that is changed", () => {
         ]);
     });
 
-    it("tells only what is wrong with a spec that cannot be read", () => {
+    it("reports only what is wrong with a spec that cannot be read", () => {
         const pool = ipPool("p", range("10.1.0.8-10.1.0.15", { gateway: "10.1.0.300" }), "10.1.0.24/29");
         expect(errorsOf(checkPoolUpdate(base, pool, context([base]), claimed))).toEqual([
             'spec.ipRanges[0].gateway "10.1.0.300": a decimal part must be at most 255',

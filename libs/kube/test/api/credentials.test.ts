@@ -181,7 +181,7 @@ describe("Credentials of a kubeconfig", () => {
             credentials.close();
         });
 
-        it("keeps the token it has while the program fails, and says so where it has none", async () => {
+        it("keeps the token it has while the program fails, and reports it where it has none", async () => {
             const credentials = load({ user: { exec } });
             expect(await tokenOf(credentials)).toBe("Bearer 1");
             write("exit 1");

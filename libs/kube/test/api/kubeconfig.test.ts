@@ -93,7 +93,7 @@ describe("createKubeClients with a kubeconfig", () => {
         expect((await clients.connection()).headers).toMatchObject({ Authorization: "Bearer e-two" });
     });
 
-    it("starts a credential plugin once, and tells it what is wanted", async () => {
+    it("starts a credential plugin once, and passes it what is wanted", async () => {
         const plugin = join(folder, "plugin");
         const log = join(folder, "plugin.log");
         writeFileSync(
@@ -118,7 +118,7 @@ describe("createKubeClients with a kubeconfig", () => {
         ]);
     });
 
-    it("says what a plugin that fails wrote", async () => {
+    it("reports what a plugin that fails wrote", async () => {
         const plugin = join(folder, "failing");
         writeFileSync(plugin, "#!/bin/sh\necho 'please log in' >&2\nexit 3\n");
         chmodSync(plugin, 0o755);

@@ -212,7 +212,7 @@ describe("what the client makes of an answer", () => {
         await expect(forbidden).rejects.toMatchObject({ code: "FORBIDDEN", status: 403 });
     });
 
-    it("says what was asked and what the server answered, also where the answer is no JSON", async () => {
+    it("reports what was asked and what the server answered, also where the answer is no JSON", async () => {
         const conflict = make([refusal(409, "Conflict")]).api.update(nodes, { metadata: { name: "a" } });
         await expect(conflict).rejects.toThrow(
             "PUT /api/v1/nodes/a?fieldManager=antrea-test: the API server answered 409 Conflict: because of Conflict",

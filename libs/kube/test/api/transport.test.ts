@@ -187,7 +187,7 @@ describe("readBody", () => {
         });
     });
 
-    it("says that the connection broke within the answer", async () => {
+    it("reports that the connection broke within the answer", async () => {
         const broken: RequestListener = (_request, response) => {
             response.writeHead(200, { "content-length": "100" });
             response.write("{", () => setImmediate(() => response.destroy()));

@@ -139,7 +139,7 @@ describe("EventRecorder", () => {
         await recorder.close();
     });
 
-    it("says all that the API server wants to know of an event, and what it is about", async () => {
+    it("sends all that the API server requires of an event, and what it is about", async () => {
         const { recorder, clock, created } = make();
         const pod = { metadata: { namespace: "n", name: "p".repeat(253), uid: "7" } };
         recorder.record({

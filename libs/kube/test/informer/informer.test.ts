@@ -69,7 +69,7 @@ describe("Informer", () => {
         ["a server that lost its past", event("ERROR", future)],
         ["garbage", '{"type":\n'],
         ["a line that is too long", `"${"x".repeat(2_000)}"`],
-    ])("after %s it lists again and tells the difference", async (_name, watch) => {
+    ])("after %s it lists again and reports the difference", async (_name, watch) => {
         const script = new Script(
             [
                 [node("a", "1"), node("b", "2"), node("same", "3")],
@@ -105,7 +105,7 @@ describe("Informer", () => {
         return { clock, watches, server, informer, sources };
     }
 
-    it("says since when a change may be: as long as nothing was heard, be it by a list or by a watch that went on", async () => {
+    it("reports since when a change may be: as long as nothing was heard, be it by a list or by a watch that went on", async () => {
         const { clock, watches, server, informer, sources } = writtenByHand(
             node("a", "1"),
             node("b", "2"),
@@ -202,7 +202,7 @@ describe("Informer", () => {
         expect(informer.state.kind).toBe("stopped");
     });
 
-    it("lists anew when a watch that it resumed never says anything: the server may have lost the versions since", async () => {
+    it("lists anew when a watch that it resumed never sends anything: the server may have lost the versions since", async () => {
         // The last one had come to a version that the server does not have after a restore of etcd.
         const later = event("MODIFIED", node("b", "900"));
         const script = new Script([[node("a", "1"), node("b", "2")]], [later, "silent"]);
@@ -243,7 +243,7 @@ describe("Informer", () => {
         ["a watch reported something since", [[node("a", "1")]], ["silent", "silent", "silent", { open: bookmark }]],
         ["a watch was broken since", [[node("a", "1")]], ["silent", "silent", "silent", ""]],
         [
-            "the connection of a watch that had said nothing was reset since",
+            "the connection of a watch that had sent nothing was reset since",
             [[node("a", "1")]],
             ["silent", "silent", "silent", { broken: new TypeError("ECONNRESET") }],
         ],
@@ -289,7 +289,7 @@ describe("Informer", () => {
         expect(performance.now() - began).toBeGreaterThan(100);
     });
 
-    it("outlives listeners that throw, and tells late listeners what is there", async () => {
+    it("outlives listeners that throw, and reports to late listeners what is there", async () => {
         const script = new Script([[node("a", "1")]], [event("ADDED", node("b", "101")), "silent"]);
         const informer = start(script);
         informer.onChange(() => {
@@ -318,7 +318,7 @@ describe("Informer", () => {
         expect(own.messages("error")).toEqual(["a list listener failed", "a list listener failed"]);
     });
 
-    it("lists anew when it is asked to, once for all who ask meanwhile, and tells the difference", async () => {
+    it("lists anew when it is asked to, once for all who ask meanwhile, and reports the difference", async () => {
         const script = new Script([[node("a", "1")], [node("a", "7"), node("b", "8")]], ["silent"]);
         const informer = start(script);
         await eventually(() => script.watchedFrom.length === 1);

@@ -29,7 +29,7 @@ describe("Informer", () => {
         return informer;
     }
 
-    it("says what it does: idle, listing, watching, waiting with the error since when, stopped", async () => {
+    it("reports what it does: idle, listing, watching, waiting with the error since when, stopped", async () => {
         const clock = new ManualClock();
         const error = new KubeError("UNAVAILABLE", "down");
         const gate = Promise.withResolvers<void>();
@@ -409,7 +409,7 @@ describe("Informer", () => {
         await own.close();
     });
 
-    it("tells who comes late of what was there before: by a list, at a time that is not known", async () => {
+    it("reports to who comes late what was there before: by a list, at a time that is not known", async () => {
         const own = new MemoryLog("debug", "informer");
         const informer = new Informer(
             { api: new Script([[node("a", "1")]], ["silent"]).api, logger: own.logger },

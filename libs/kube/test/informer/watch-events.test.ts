@@ -50,7 +50,7 @@ describe("decodeWatchEvent", () => {
         ],
         ["a long type", JSON.stringify({ type: "X".repeat(50), object }), `w: unknown watch event "${"X".repeat(40)}"`],
         ["a type that is no text", JSON.stringify({ type: [7], object }), "w: unknown watch event of type object"],
-    ])("says what is wrong with a line: %s", (_name, line, message) => {
+    ])("reports what is wrong with a line: %s", (_name, line, message) => {
         expect(() => decodeWatchEvent(line, "w")).toThrow(expect.objectContaining({ code: "BAD_ANSWER", message }));
     });
 

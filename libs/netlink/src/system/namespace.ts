@@ -82,7 +82,7 @@ export function openNetns(path: string): number {
         throw notANetns(path);
     } catch (error) {
         closeSync(fd);
-        throw error instanceof NetlinkError ? error : fileError(`look at network namespace ${path}`, error);
+        throw error instanceof NetlinkError ? error : fileError(`read network namespace ${path}`, error);
     }
 }
 
@@ -105,7 +105,7 @@ export async function netnsIdentity(path: string): Promise<{ readonly dev: bigin
         if (system.type !== NSFS_MAGIC) throw notANetns(path);
         return { dev: file.dev, inode: file.ino };
     } catch (cause) {
-        throw cause instanceof NetlinkError ? cause : fileError(`look at network namespace ${path}`, cause);
+        throw cause instanceof NetlinkError ? cause : fileError(`read network namespace ${path}`, cause);
     }
 }
 

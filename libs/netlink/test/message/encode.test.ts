@@ -163,7 +163,7 @@ describe("requests", () => {
         });
     });
 
-    it("routes read back with all that can be said of them", () => {
+    it("routes read back with all their attributes", () => {
         const four = {
             dst: parsePrefix("10.0.0.0/8"),
             dev: 2,

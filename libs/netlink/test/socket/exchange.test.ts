@@ -74,7 +74,7 @@ describe("change", () => {
         ]);
     });
 
-    it("tells the first refusal, its place and the number of refusals, and tries all", () => {
+    it("reports the first refusal, its place and the number of refusals, and tries all", () => {
         const exchange = new Exchange(kernel);
         expect(() => exchange.change([0, 1, 2, 3].map((number) => request(number)))).toThrow(
             expect.objectContaining({
@@ -86,7 +86,7 @@ describe("change", () => {
         expect(kernel.sent.map((frames) => frames.length)).toEqual([4]);
     });
 
-    it("tells which attribute a request lacks, if the kernel does", () => {
+    it("reports which attribute a request lacks, if the kernel does", () => {
         const lacking = new ScriptedChannel(([frame]) => {
             const payload = new Uint8Array(28);
             const view = new DataView(payload.buffer);
@@ -169,8 +169,8 @@ describe("dump", () => {
     });
 
     it.each([
-        ["a part says so", (at: number) => [[part(at, 1, INTERRUPTED), done(at)]]],
-        ["its end says so", (at: number) => [[part(at, 1), done(at, 0, INTERRUPTED)]]],
+        ["a part reports it", (at: number) => [[part(at, 1, INTERRUPTED), done(at)]]],
+        ["its end reports it", (at: number) => [[part(at, 1), done(at, 0, INTERRUPTED)]]],
         ["it ends with EINTR", (at: number) => [[part(at, 1), done(at, 4)]]],
     ])("begins anew if %s", async (_, interrupted) => {
         const kernel = dumping(interrupted, (at) => [[part(at, 2), done(at)]]);

@@ -71,7 +71,7 @@ describe("inNetns", () => {
         expect(machine.calls).toHaveLength(2);
     });
 
-    it("says which path is not there", () => {
+    it("reports which path is not there", () => {
         expect(() => inNetnsWith(failing(0, 0), "/var/run/netns/none-such", () => 1)).toThrow(
             expect.objectContaining({
                 code: "ENOENT",

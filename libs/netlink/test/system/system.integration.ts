@@ -134,7 +134,7 @@ describe("setTxChecksumOffload", () => {
         expect(features("tap0")).toMatchObject({ "tx-checksumming": "off", "tx-tcp-segmentation": "off" });
     });
 
-    it("says that there is no such link", () => {
+    it("reports that there is no such link", () => {
         expect(() => setTxChecksumOffload("none-such", false, path)).toThrow(
             expect.objectContaining({ code: "ENODEV" }),
         );

@@ -26,7 +26,7 @@ export function checkGroupMod(mod: GroupMod): void {
         if (ids.has(bucket.id)) throw bad(id, `bucket ${bucket.id} is given twice`);
         ids.add(bucket.id);
         checkBucket(id, type, bucket);
-        // Of buckets to insert the switch does not look at it.
+        // Of buckets to insert the switch does not check it.
         if (type !== "select" && mod.command !== "insert_bucket" && (bucket.weight ?? 0) !== 0) {
             throw bad(id, `bucket ${bucket.id} has a weight, which only groups of type select have`);
         }

@@ -205,7 +205,7 @@ describe("messages that break the protocol are refused with what is wrong", () =
         expect(failure(() => message(type, body))).toMatch(words);
     });
 
-    it("says which versions a hello offers", () => {
+    it("reports which versions a hello offers", () => {
         const versions = (body: string): unknown => message(0, body);
         expect(versions("0001000800000072")).toMatchObject({ versions: [1, 4, 5, 6] });
         // An element of another kind comes first, with its padding.

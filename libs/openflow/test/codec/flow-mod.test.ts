@@ -19,7 +19,7 @@ describe("flow mod", () => {
         },
     );
 
-    it("decodes to the flow that the text says", () => {
+    it("decodes to the flow of the text", () => {
         const found = flowMods.find(({ flow }) => flow.startsWith("table=11,priority=200,tcp,"));
         expect(decode(found?.hex ?? "").mod).toEqual({
             command: "add",

@@ -146,7 +146,7 @@ describe("keys of what flows and groups do", () => {
         expect(flowBodyKey(note(1))).toBe(flowBodyKey(note(1)));
     });
 
-    it("tell which number is which", () => {
+    it("name each number", () => {
         const times = [{ idleTimeout: 1 }, { hardTimeout: 1 }, { importance: 1 }, { sendFlowRemoved: true }];
         expect(new Set(times.map((time) => flowBodyKey({ actions: [], ...time }))).size).toBe(4);
         for (const name of ["idleTimeout", "hardTimeout", "importance"] as const) {

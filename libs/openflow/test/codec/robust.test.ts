@@ -44,7 +44,7 @@ function withLength(frame: Uint8Array, length: number): Uint8Array {
 }
 
 describe("decoders on bad bytes", () => {
-    it("refuse every message cut short at every length, whatever its header says", () => {
+    it("refuse every message cut short at every length, whatever its header has", () => {
         for (const frame of frames) {
             for (let length = 0; length < frame.length; length += 1) {
                 expect(attempt(frame.slice(0, length))).toBeInstanceOf(OpenFlowError);

@@ -104,7 +104,7 @@ describe("Reader", () => {
         expect(() => part.u8()).toThrow(/part: 1 bytes needed at offset 2, 0 left/);
     });
 
-    it("says of errors what it was reading, and where", () => {
+    it("reports in errors what it was reading, and where", () => {
         const short = reader("010203");
         short.u8();
         expect(() => short.u32()).toThrow(

@@ -35,7 +35,7 @@ async function failure(promise: Promise<unknown>): Promise<OpenFlowError> {
 }
 
 describe("OpenFlowConnection", () => {
-    it("negotiates, says what it is connected to, and answers echo requests", async () => {
+    it("negotiates, reports what it is connected to, and answers echo requests", async () => {
         await using test = await connected();
         await test.connection.barrier();
         expect(test.connection.state).toEqual({ kind: "ready", datapathId: 42n });
@@ -147,7 +147,7 @@ describe("OpenFlowConnection", () => {
         });
     });
 
-    it("says when a refused flow did not keep the others from being committed", async () => {
+    it("reports when a refused flow did not keep the others from being committed", async () => {
         await using test = await connected();
         await test.connection.barrier();
         test.peer.script = (message, socket) => {

@@ -190,7 +190,7 @@ describe("a connection that cannot be made", () => {
         });
     });
 
-    it("says what the switch offers, refuses, or sends in place of an answer", async () => {
+    it("reports what the switch offers, refuses, or sends in place of an answer", async () => {
         const errorOf = async (prepare: (peer: Peer) => void): Promise<OpenFlowError> => {
             await using peer = await Peer.start();
             prepare(peer);

@@ -87,7 +87,7 @@ describe("OpenFlowConnection", () => {
         await connection.close();
     });
 
-    it("ends with the signal that it was started with, and says nothing of that", async () => {
+    it("ends with the signal that it was started with, and reports nothing of that", async () => {
         const { lines, logger } = recorder();
         await using peer = await Peer.start();
         const connection = new OpenFlowConnection({ logger }, { socketPath: peer.path });
@@ -104,7 +104,7 @@ describe("OpenFlowConnection", () => {
         expect(lines).toHaveLength(1);
     });
 
-    it("says where no switch listens", async () => {
+    it("reports where no switch listens", async () => {
         const { lines, logger } = recorder();
         const connection = new OpenFlowConnection({ logger }, { socketPath: "/nowhere/br.mgmt" });
         connection.start(new AbortController().signal);

@@ -66,7 +66,7 @@ export function textMapOf(row: Row, column: string): ReadonlyMap<string, string>
 }
 
 /**
- * The string of one key in a column of strings to strings; undefined without the key. Looks at no other entry, unlike
+ * The string of one key in a column of strings to strings; undefined without the key. Reads no other entry, unlike
  * `textMapOf`, for searches among thousands of rows.
  *
  * @throws OvsdbError `BAD_ARGUMENT` for a missing column or another type

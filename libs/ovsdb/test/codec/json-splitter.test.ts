@@ -78,7 +78,7 @@ describe("JsonSplitter", () => {
         expect(() => split(bytes, 60)).toThrow(expect.objectContaining({ code, fault: "remote" }));
     });
 
-    it("says how long a message may be, and how long one is that it cannot read", () => {
+    it("reports how long a message may be, and how long one is that it cannot read", () => {
         expect(() => split([encoder.encode(`{"a":"${"x".repeat(60)}"}`)], 60)).toThrow(
             expect.objectContaining({
                 message: "a message is longer than the limit of 60 bytes",

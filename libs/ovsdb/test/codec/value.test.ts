@@ -186,7 +186,7 @@ describe("values", () => {
         ["maps of other entries", new Map([["a", 1]]), new Map([["a", 2]])],
         ["an atom and a set of it", 1, [1]],
         ["a set and a map", [], new Map()],
-    ])("tells %s apart", (_name, one, other) => {
+    ])("distinguishes %s", (_name, one, other) => {
         expect([sameValue(one, other), sameValue(other, one)]).toEqual([false, false]);
         expect([sameValue(one, one), sameValue(other, other)]).toEqual([true, true]);
     });

@@ -134,7 +134,7 @@ describe("EchoProbe", () => {
         expect(calls).toBe(0);
     });
 
-    it("asks again and again of who says nothing but its answers", async () => {
+    it("asks again and again of who sends nothing but its answers", async () => {
         let [asked, failed] = [0, 0];
         const answer = (): void => {
             asked += 1;
@@ -149,7 +149,7 @@ describe("EchoProbe", () => {
         expect(failed).toBe(0);
     });
 
-    it("says nothing after it was stopped, also when the time was over at that moment", async () => {
+    it("reports nothing after it was stopped, also when the time was over at that moment", async () => {
         let calls = 0;
         const actions = { send: () => (calls += 1), fail: () => (calls += 1) };
         const before = timers();
@@ -213,7 +213,7 @@ describe("a session", () => {
         return [connection, params[3]];
     }
 
-    it("says what is wrong for health checks, and nothing when all is well", async () => {
+    it("reports what is wrong for health checks, and nothing when all is well", async () => {
         const session = make({ socketPath: `${server.socketPath}-none` });
         expect(session.problem).toBe("the session with the database is idle");
         expect(session.lockState).toBe("none");
@@ -475,7 +475,7 @@ describe("a session", () => {
         expect(late.problem).toBe("the session with the database is closed");
     });
 
-    it("says why a transaction was not sent while there is no connection", async () => {
+    it("reports why a transaction was not sent while there is no connection", async () => {
         const session = open({ socketPath: `${server.socketPath}-none` });
         await session.until(() => (session.problem?.startsWith("cannot") === true ? true : undefined), {
             timeoutMs: 60_000,

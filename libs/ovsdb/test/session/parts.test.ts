@@ -131,7 +131,7 @@ describe("PendingRequests", () => {
 });
 
 describe("Waiters", () => {
-    it("say why what they wait for may not have come", async () => {
+    it("report why what they wait for may not have come", async () => {
         const waiters = new Waiters();
         const never = (): undefined => undefined;
         const why = (): unknown => gone;
@@ -152,7 +152,7 @@ describe("Waiters", () => {
         await expect(waiters.wait(never, { what: "x", signal })).rejects.toMatchObject({ cause: "reason" });
     });
 
-    it("look again at each change until there is a value, and end with the session", async () => {
+    it("check again at each change until there is a value, and end with the session", async () => {
         const waiters = new Waiters();
         let value: number | undefined;
         let calls = 0;
@@ -205,7 +205,7 @@ describe("RowCache", () => {
         );
     });
 
-    it("becomes a snapshot and says what that changed: rows of one UUID in two tables are two", () => {
+    it("becomes a snapshot and reports what that changed: rows of one UUID in two tables are two", () => {
         const cache = new RowCache(["T", "U"]);
         cache.apply([insert("T", "a", 1), insert("U", "a", 1), insert("T", "b", 2)], monitored);
         expect(cache.replace([insert("T", "a", 1), insert("T", "b", 3), insert("T", "c", 4)])).toEqual([
@@ -239,7 +239,7 @@ describe("Listeners", () => {
 });
 
 describe("connect", () => {
-    it("says where nobody listens, and gives up with its signal", async () => {
+    it("reports where nobody listens, and gives up with its signal", async () => {
         const refused = connect("/nowhere/db.sock", 1_000, new AbortController().signal);
         await expect(refused).rejects.toMatchObject({
             code: "DISCONNECTED",
@@ -326,7 +326,7 @@ describe("RpcConnection", () => {
             { message: "no connection to the database: the connection was closed" },
         ],
         ["it is ended", ({ connection }) => connection.end(closed), closed],
-    ])("says once why it ended, and asks nothing any more: %s", async (_name, end, reason) => {
+    ])("reports once why it ended, and asks nothing any more: %s", async (_name, end, reason) => {
         const made = make();
         const pending = made.connection.request("m", [], () => 1, options);
         const rejected = expect(pending).rejects.toMatchObject({
@@ -372,7 +372,7 @@ describe("RpcConnection", () => {
         });
     });
 
-    it("says how much waits, or how long a request is, when it is not sent", async () => {
+    it("reports how much waits, or how long a request is, when it is not sent", async () => {
         const { connection, stop } = make();
         const ask = (text: string): Promise<unknown> => connection.request("m", [text], () => 1, options);
         await expect(ask("x".repeat(200))).rejects.toMatchObject({

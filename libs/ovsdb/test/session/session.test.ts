@@ -211,7 +211,7 @@ describe("a session", () => {
             expect(await again.next()).toEqual(expect.objectContaining({ kind: "response", id: "e" }));
         });
 
-        it("reject as unknown when the time is over, tell the server, and ignore a late answer", async () => {
+        it("reject as unknown when the time is over, inform the server, and ignore a late answer", async () => {
             const [session, connection] = await ready();
             const pending = session.transact([comment("x")], { timeoutMs: 10 });
             const rejected = expect(pending).rejects.toEqual(refused({ code: "OUTCOME_UNKNOWN", fault: "timeout" }));

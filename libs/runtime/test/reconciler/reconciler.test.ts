@@ -66,7 +66,7 @@ describe("a pass", () => {
         expect(actual.size).toBe(0);
     });
 
-    it("deletes one that it never set, if it is said what may be there", async () => {
+    it("deletes one that it never set, if it is given what may be there", async () => {
         const fixture = new Fixture();
         const { reconciler, actual } = fixture;
         await reconciler.pass();

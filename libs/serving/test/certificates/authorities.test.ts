@@ -101,7 +101,7 @@ describe("the Secret", () => {
             { ...fields, "ca.key": Buffer.from(foreign.key).toString("base64") },
             "ca.key is not the key of ca.crt",
         ],
-    ])("tells when it %s", (_name, data, problem) => {
+    ])("reports when it %s", (_name, data, problem) => {
         expect(decodeAuthorities({ data })).toEqual({ problem: expect.stringContaining(problem) });
     });
 });

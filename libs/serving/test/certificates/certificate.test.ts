@@ -79,7 +79,7 @@ describe("createAuthority and createSigned", () => {
         expect(leaf.checkHost("webhook.kube-system.svc")).toBe("webhook.kube-system.svc");
     });
 
-    it("tell the keys apart although the names are the same", () => {
+    it("distinguish the keys although the names are the same", () => {
         // The key identifiers differ, so the other one is not even a candidate.
         expect(leaf.checkIssued(new X509Certificate(other.cert))).toBe(false);
     });

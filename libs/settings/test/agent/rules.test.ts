@@ -193,7 +193,7 @@ describe("rules of antrea-agent.conf", () => {
         ["multicast.enable", true],
         ["multicluster.enable", true],
         ["multicluster.enableGateway", true],
-    ])("%s on is allowed and said to have no effect", (key, value) => {
+    ])("%s on is allowed and reported to have no effect", (key, value) => {
         const [warning, ...others] = loadAgentConfig(fileWith(key, value, { trafficEncapMode: "noEncap" })).warnings;
         expect(warning).toMatch(`${key} has no effect: the feature is ${later}`);
         expect(others).toEqual([]);

@@ -95,7 +95,7 @@ describe("the gates of this version", () => {
         expect(loadControllerConfig(JSON.stringify({ featureGates })).config.featureGates).toEqual(featureGates);
     });
 
-    it("say which of a stage stay off when all of it is switched on", () => {
+    it("report which of a stage stay off when all of it is switched on", () => {
         const [warning = "", ...others] = loadAgentConfig("featureGates: {AllBeta: true, Traceflow: false}").warnings;
         expect(others).toEqual([]);
         expect(warning).toMatch(

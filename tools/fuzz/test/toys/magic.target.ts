@@ -1,6 +1,6 @@
 import { type Target } from "../../target.ts";
 
-/** Whether a byte has these bits: half by half, so that no comparison tells the whole byte. */
+/** Whether a byte has these bits: half by half, so that no comparison shows the whole byte. */
 function has(byte: number | undefined, bits: number): boolean {
     const difference = (byte ?? 0) ^ bits;
     return (difference & 0x0f) < 1 && (difference & 0xf0) < 1;

@@ -1,6 +1,6 @@
 import { type Target } from "../../target.ts";
 
-/** Breaks for a word and a number that stand in no seed and that only comparisons tell. */
+/** Breaks for a word and a number that stand in no seed and that only comparisons show. */
 export const target: Target = {
     seeds: () => [JSON.stringify({ kind: "?", count: 7 })],
     format: "json",

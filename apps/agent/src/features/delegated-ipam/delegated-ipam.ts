@@ -141,7 +141,7 @@ export class DelegatedIpam {
     }
 
     /**
-     * Rejects with DelegatedIpamError `CLAIM` if an address of the previous result that an IPPool hands out is not
+     * Rejects with DelegatedIpamError `ALLOCATION` if an address of the previous result that an IPPool hands out is not
      * allocated to the interface, or an allocated one is not in it. `previous` undefined: the runtime passed none.
      * Nothing is compared then, nor while the API server has not been read.
      */
@@ -242,7 +242,7 @@ function mismatch(
     what: string,
 ): DelegatedIpamError {
     return new DelegatedIpamError(
-        "CLAIM",
+        "ALLOCATION",
         "environment",
         `network ${network}, container ${containerId}, interface ${ifName}: ${what}`,
     );

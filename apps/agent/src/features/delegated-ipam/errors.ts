@@ -6,16 +6,16 @@ import { AntreaError } from "@antrea/errors";
  *
  * - `OTHERS_SANDBOX`: the container has no interface on the Pod network that this agent made.
  * - `OWN_INTERFACE`: the interface is one that this agent makes, or the loopback interface.
- * - `CLAIM`: the allocations differ from the result of ADD (CHECK).
+ * - `ALLOCATION`: the allocations differ from the result of ADD (CHECK).
  *
  * The message names the network, the rule and the next step.
  */
-export class DelegatedIpamError extends AntreaError<"OTHERS_SANDBOX" | "OWN_INTERFACE" | "CLAIM"> {}
+export class DelegatedIpamError extends AntreaError<"OTHERS_SANDBOX" | "OWN_INTERFACE" | "ALLOCATION"> {}
 
 const codes: Readonly<Record<DelegatedIpamError["code"], ErrorCodeName>> = {
     OTHERS_SANDBOX: "IPAM_FAILURE",
     OWN_INTERFACE: "INVALID_ENVIRONMENT_VARIABLES",
-    CLAIM: "CHECK_INTERFACE_FAILURE",
+    ALLOCATION: "CHECK_INTERFACE_FAILURE",
 };
 
 /** The code of the CNI error result for a DelegatedIpamError; undefined for other errors. */

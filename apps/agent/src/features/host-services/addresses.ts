@@ -37,7 +37,7 @@ export function usableAddresses(all: readonly IpAddress[]): readonly IpAddress[]
     return [...byText].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, ip]) => ip);
 }
 
-/** Those of the addresses at which NodePorts are served, as `antreaProxy.nodePortAddresses` says; none named: all. */
+/** Those of the addresses at which NodePorts are served, as `antreaProxy.nodePortAddresses` specifies; none named: all. */
 export function nodePortAddressesOf(own: readonly IpAddress[], cidrs: readonly Prefix[]): readonly IpAddress[] {
     if (cidrs.length === 0) return own;
     const chosen = RangeSet.of(cidrs.map(prefixRange));

@@ -128,7 +128,7 @@ export class HostStack {
         for (const text of texts) for (const key of this.#users.get(text) ?? []) this.#onChange(key);
     }
 
-    /** Looks for programs that listen where Services take the packets. Rejects with the error of reading. */
+    /** Searches for programs that listen where Services take the packets. Rejects with the error of reading. */
     async checkPorts(): Promise<void> {
         await this.#usedPorts.check((key) => this.#onChange(key));
     }

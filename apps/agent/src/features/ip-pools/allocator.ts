@@ -43,7 +43,7 @@ export interface PoolAllocatorOptions {
 const deadlineMs = 40_000;
 
 /** Number of attempts before the allocation fails with POOL_CHANGED. */
-const claimTries = 3;
+const allocationTries = 3;
 
 /**
  * Allocates and frees IPPool addresses for the Pod interfaces of this Node, as IPAllocation objects. `claim`,
@@ -108,7 +108,7 @@ export class PoolAllocator {
 
     /**
      * Frees the address, or keeps it reserved for its StatefulSet, if the IPAllocation names this container; at once,
-     * also during a `claim`. Succeeds if the allocation is already gone or belongs to another container. Rejects as
+     * also while `claim` runs. Succeeds if the allocation is already gone or belongs to another container. Rejects as
      * AllocationWriter does; `settle` does not retry it.
      */
     release(attachment: Attachment, ip: IpAddress, signal: AbortSignal): Promise<void> {
@@ -116,7 +116,7 @@ export class PoolAllocator {
     }
 
     /**
-     * Frees all known allocations of a container's interface, as `release` does, after a `claim` in progress. If it
+     * Frees all known allocations of a container's interface, as `release` does, after a `claim()` in progress. If it
      * rejects, also because the signal aborted meanwhile, `settle` frees the remaining ones, unless an ADD takes them
      * first.
      */
@@ -174,7 +174,7 @@ export class PoolAllocator {
         // A repeated ADD of an interface of a network, which is not known here, may fail: what is in use stays.
         const before = isForNetwork(request) ? this.#components.own.ofContainer(request).map(objectName) : [];
         let kept: readonly string[] = before;
-        for (let changed: PoolChange | undefined, left = claimTries; ; left -= 1) {
+        for (let changed: PoolChange | undefined, left = allocationTries; ; left -= 1) {
             if (left === 0 && changed !== undefined) throw poolChanged(changed);
             const once = await this.#claimOnce(request, kept, limit);
             const { claimed, pools } = once;

@@ -79,7 +79,7 @@ export class PodEvents {
         return this.#warn(
             pod,
             "AddressHeldElsewhere",
-            "CompareClaims",
+            "CompareAllocations",
             `address ${address} of interface ${ifName} of this Pod, of network ${network}, is held by ${holderText(allocation)}. Another plugin made the interface, so it cannot be isolated here. ${this.#anotherAddress(pod)}`,
         );
     }
@@ -102,7 +102,7 @@ export class PodEvents {
         return this.#warn(
             pod,
             "AddressHeldElsewhere",
-            "CompareClaims",
+            "CompareAllocations",
             `address ${address} of this Pod, of the podCIDR of its Node, is held in IPPool ${pool} by ${holder}; the Pod keeps its traffic until the address is allocated to a Pod. ${this.#anotherAddress(pod)}, and replace IPPool ${pool} by one without addresses of podCIDRs`,
         );
     }

@@ -5,7 +5,7 @@ import { isPeerIn } from "./link.ts";
 import type { FunctionDevice, PodAttachment } from "../../platform/pod-interfaces/index.ts";
 
 /**
- * A difference found by CHECK, fault `environment`; the code names the part (`CLAIM`: the IPAllocation, `NETNS`: the
+ * A difference found by CHECK, fault `environment`; the code names the part (`ALLOCATION`: the IPAllocation, `NETNS`: the
  * namespace differs or cannot be read), the message both states.
  */
 export class CheckError extends AntreaError<
@@ -18,7 +18,7 @@ export class CheckError extends AntreaError<
     | "ROUTE"
     | "OVS_PORT"
     | "FLOWS"
-    | "CLAIM"
+    | "ALLOCATION"
     | "ISOLATED"
 > {}
 

@@ -37,7 +37,7 @@ export async function checkNetworkInterface(
     }
     if (record.device === undefined) checkPort(portOf(record.hostIfName), record);
     const problem = await allocationProblem(record);
-    if (problem !== undefined) throw differs("CLAIM", record, problem);
+    if (problem !== undefined) throw differs("ALLOCATION", record, problem);
 }
 
 function checkPort(port: ReturnType<NetworkCheckComponents["port"]>, record: NetworkRecord): void {

@@ -45,7 +45,7 @@ export async function checkInterface(components: CheckComponents, input: CheckIn
         );
     }
     const problem = await components.allocationProblem(record);
-    if (problem !== undefined) throw differs("CLAIM", record, problem);
+    if (problem !== undefined) throw differs("ALLOCATION", record, problem);
     if (record.isolated === true) throw differs("ISOLATED", record, isolatedText);
     const missing = await missingFlows(components.flowsOf(known), await components.dumpFlows());
     if (missing.length > 0) {

@@ -4,7 +4,7 @@ import { PodNetworkError } from "./errors.ts";
 import { NodeSubnetError, type NodeSubnetErrorCode } from "./node-subnet.ts";
 
 const subnetCodes: Readonly<Record<NodeSubnetErrorCode, ErrorCodeName>> = {
-    CLAIMS_UNKNOWN: "TRY_AGAIN_LATER",
+    ALLOCATIONS_UNKNOWN: "TRY_AGAIN_LATER",
     EXHAUSTED: "IPAM_FAILURE",
     NO_SUBNET: "IPAM_FAILURE",
     TAKEN: "IPAM_FAILURE",

@@ -65,7 +65,7 @@ export interface NetworksOfPods {
     /** The links of virtual functions. */
     readonly functionLinks: FunctionLinks;
     /** Undefined without IPPools. */
-    readonly claims: NetworkAllocations | undefined;
+    readonly allocations: NetworkAllocations | undefined;
     /** Announces the addresses of a port of `ports` in its VLAN; never throws. */
     readonly announce: FurtherInterfacesComponents["announce"];
     /** The interfaces that a Pod is to get, checked; rejects with the error that ADD returns. */
@@ -288,7 +288,7 @@ function networkOf(
                 ports: networks.ports,
                 functions: functions(networks),
                 netlink,
-                pools: networks.claims,
+                pools: networks.allocations,
                 announce: networks.announce,
                 serviceCidrs: () => platform.serviceCidrs(),
                 areServiceCidrsKnown: () => platform.serviceCidrWatch?.serviceCidrs !== undefined,

@@ -21,7 +21,7 @@ export function declarePodMetrics(
     });
     metrics.gauge({
         name: "antrea_agent_ovs_total_flow_count",
-        help: "Flows that this agent wants in OVS.",
+        help: "Desired flows of this agent in OVS.",
         collect: () => flowTable.size,
     });
     metrics.gauge({

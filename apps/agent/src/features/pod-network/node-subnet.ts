@@ -15,12 +15,12 @@ import type { PodAddress } from "../../platform/pod-interfaces/index.ts";
 /**
  * Why an address of the Node's podCIDRs is not allocated:
  *
- * - `CLAIMS_UNKNOWN`: it is not known yet whether an address is allocated from an IPPool; retry.
+ * - `ALLOCATIONS_UNKNOWN`: it is not known yet whether an address is allocated from an IPPool; retry.
  * - `EXHAUSTED`: no free address.
  * - `NO_SUBNET`: the Node has no podCIDR.
  * - `TAKEN`: an address came into use outside this Node meanwhile; a retry gets another one.
  */
-export type NodeSubnetErrorCode = "CLAIMS_UNKNOWN" | "EXHAUSTED" | "NO_SUBNET" | "TAKEN";
+export type NodeSubnetErrorCode = "ALLOCATIONS_UNKNOWN" | "EXHAUSTED" | "NO_SUBNET" | "TAKEN";
 
 /**
  * Failure to allocate an address of the Node's podCIDRs. The message is for users; the fault is `environment`, and
@@ -78,7 +78,7 @@ export class NodeSubnet {
 
     /**
      * Allocates one free address per family for the owner, or none at all. Throws NodeSubnetError `NO_SUBNET`,
-     * `EXHAUSTED` or `CLAIMS_UNKNOWN`.
+     * `EXHAUSTED` or `ALLOCATIONS_UNKNOWN`.
      *
      * @param heldBy an owner whose addresses are transferred to the new one, if it has any: see `heldOwner`
      */
@@ -220,7 +220,7 @@ export function heldOwner(podUid: string): string {
 
 function allocationsUnknown({ prefix }: Subnet, index: bigint): NodeSubnetError {
     return new NodeSubnetError(
-        "CLAIMS_UNKNOWN",
+        "ALLOCATIONS_UNKNOWN",
         "environment",
         `whether address ${formatIp(prefixAt(prefix, index))} of ${formatPrefix(prefix)}, the podCIDR of this Node, is allocated from an ` +
             `IPPool is not known yet, and all others are in use; the agent reads the allocations, and the next try may succeed`,

@@ -170,7 +170,7 @@ export class SecondaryBridge {
         return this.#notReady(first.reason, this.#problemText());
     }
 
-    /** The message says whether that keeps Pods from the bridge. */
+    /** The message reports whether that keeps Pods from the bridge. */
     #notReady(reason: string, text: string): ConditionText {
         const message = this.connected > 0 ? text : `${text}; ${noNicConnected}`;
         return { type: secondaryBridgeCondition, status: "False", reason, message };

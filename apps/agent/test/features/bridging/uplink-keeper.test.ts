@@ -55,7 +55,7 @@ function make(first: UplinkState, answers: readonly (UplinkState | Error)[] = []
 }
 
 describe("the keeper of the uplink", () => {
-    it("connects until a move of an earlier agent is taken up, then looks; is ready from then on", async () => {
+    it("connects until a move of an earlier agent is taken up, then checks; is ready from then on", async () => {
         const { keeper, calls, run } = make(found, [new TypeError("no port"), found, bridged]);
         expect(keeper.problem).toContain("not connected to the bridge yet");
         await expect(run()).rejects.toThrow("no port");
@@ -77,19 +77,22 @@ describe("the keeper of the uplink", () => {
         expect(keeper.problem).toContain("nobody answered");
     });
 
-    it.each([found, bridged])("gives the NIC back at the end, also of a start, and says so once: %j", async (state) => {
-        const { keeper, calls, written } = make(state);
-        await keeper.stop();
-        await keeper.stop();
-        expect(calls).toEqual(["restore", "restore"]);
-        expect(written).toMatchObject([
-            {
-                body: {
-                    status: { conditions: [{ type: uplinkCondition, status: "False", reason: "UplinkNotMoved" }] },
+    it.each([found, bridged])(
+        "gives the NIC back at the end, also of a start, and reports it once: %j",
+        async (state) => {
+            const { keeper, calls, written } = make(state);
+            await keeper.stop();
+            await keeper.stop();
+            expect(calls).toEqual(["restore", "restore"]);
+            expect(written).toMatchObject([
+                {
+                    body: {
+                        status: { conditions: [{ type: uplinkCondition, status: "False", reason: "UplinkNotMoved" }] },
+                    },
                 },
-            },
-        ]);
-    });
+            ]);
+        },
+    );
 
     it("leaves the NIC to the agent that has the lock", async () => {
         const { keeper, calls } = make(found, [], "waiting");

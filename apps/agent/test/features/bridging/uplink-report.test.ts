@@ -31,14 +31,14 @@ describe("the report on the uplink", () => {
         }
     });
 
-    it("says nothing on the Node while a move is under way, and is not ready", () => {
+    it("reports nothing on the Node while a move is under way, and is not ready", () => {
         const state: UplinkState = { kind: "moving", name };
         expect(UplinkReport.condition(state)).toBeUndefined();
         expect(UplinkReport.event(state)).toBeUndefined();
         expect(UplinkReport.problem(state)).toBe("eth0 is being moved to the bridge");
     });
 
-    it("says nothing on the Node before a move of an earlier start is taken up, and is not ready", () => {
+    it("reports nothing on the Node before a move of an earlier start is taken up, and is not ready", () => {
         const state: UplinkState = { kind: "found", name };
         expect(UplinkReport.condition(state)).toBeUndefined();
         expect(UplinkReport.event(state)).toBeUndefined();

@@ -188,7 +188,7 @@ describe("a call for the addresses of an interface that another plugin makes", (
         },
     );
 
-    it("waits until the Node is ready, and STATUS says that it is not", async () => {
+    it("waits until the Node is ready, and STATUS reports that it is not", async () => {
         backend.problem = "OVS is away";
         expect((await refusal("status")).message).toContain("OVS is away");
         expect(await answer("del")).toBeUndefined();

@@ -93,7 +93,7 @@ describe("ADD", () => {
         expect(asked).toEqual([]);
     });
 
-    it("wires the namespace by its path here, and CHECK looks at it by the same", async () => {
+    it("wires the namespace by its path here, and CHECK reads it by the same", async () => {
         await backend.add(request, signal);
         expect(network?.netns).toBe("/host/var/run/netns/1");
         await backend.check({ ...request, previous: undefined });
@@ -107,7 +107,7 @@ describe("ADD", () => {
 });
 
 describe("before the network is built", () => {
-    it("CHECK says what is missing", async () => {
+    it("CHECK reports what is missing", async () => {
         network = undefined;
         await expect(backend.check({ ...request, previous: undefined })).rejects.toMatchObject({
             code: "NOT_READY",
@@ -212,7 +212,7 @@ describe("the network namespace of the Node itself", () => {
     });
 });
 
-it("CHECK of what is not wired says so", async () => {
+it("CHECK of what is not wired reports it", async () => {
     await expect(backend.check({ ...request, previous: undefined })).rejects.toMatchObject({ code: "NO_RECORD" });
 });
 

@@ -211,7 +211,7 @@ describe("GC", () => {
 });
 
 describe("STATUS", () => {
-    it("is well, or says what is missing", async () => {
+    it("succeeds, or reports what is missing", async () => {
         expect(await call("status")).toEqual(new Uint8Array());
         backend.problem = "the Node's podCIDRs are not known";
         expect(await errorOf("status")).toMatchObject({
@@ -330,7 +330,7 @@ describe("errors of the caller", () => {
         expect(await errorOf(command, argsOf({ cniVersion }))).toMatchObject({ cniCode: 1 });
     });
 
-    it("CHECK refuses a namespace path that is not absolute, DEL does not look at it", async () => {
+    it("CHECK refuses a namespace path that is not absolute, DEL does not check it", async () => {
         const args = argsOf({}, { netns: "../netns/t2" });
         const error = await errorOf("check", args);
         expect(error.cniCode).toBe(4);
@@ -492,7 +492,7 @@ describe("errors of the work", () => {
         ["the database goes away", 11, new OvsdbError("OUTCOME_UNKNOWN", "environment", "gone")],
         ["something of ours has a code of the same name", 102, new AntreaError("EXHAUSTED", "environment", "no")],
         ["another owner has the address", 101, new NodeSubnetError("TAKEN", "environment", "taken")],
-        ["claims are not known yet", 11, new NodeSubnetError("CLAIMS_UNKNOWN", "environment", "not known")],
+        ["allocations are not known yet", 11, new NodeSubnetError("ALLOCATIONS_UNKNOWN", "environment", "not known")],
         ["a defect", 102, new TypeError("x is not a function")],
     ])("ADD when %s is %i", async (_, cniCode, error) => {
         backend.failure = { of: "add", error };
@@ -528,13 +528,13 @@ describe("errors of the work", () => {
         expect(observed).toEqual([`add ${name} 0`]);
     });
 
-    it("ADD tells the causes too", async () => {
+    it("ADD reports the causes too", async () => {
         const cause = new AntreaError("EEXIST", "environment", "File exists");
         backend.failure = { of: "add", error: new AntreaError("X", "environment", "no veth pair", { cause }) };
         expect((await errorOf("add")).message).toBe("no veth pair: File exists");
     });
 
-    it("CHECK says what is wrong with 103, whatever it is", async () => {
+    it("CHECK reports what is wrong with 103, whatever it is", async () => {
         backend.failure = { of: "check", error: new CheckError("ROUTE", "environment", "no default route") };
         expect(await errorOf("check")).toMatchObject({ cniCode: 103, message: "no default route" });
         backend.failure = { of: "check", error: new AntreaError("TIMEOUT", "timeout", "OVS is silent") };

@@ -69,7 +69,7 @@ function uninstalled(): { readonly feature: Feature; readonly steps: readonly st
 }
 
 describe("the CNI configuration of a Node without kube-proxy", () => {
-    /** Starts the feature on a clock; `jobs` are those that it began, `services` tells that OVS has them. */
+    /** Starts the feature on a clock; `jobs` are those that it began, `services` reports that OVS has them. */
     function started(onServices: boolean): {
         clock: ManualClock;
         jobs: string[];

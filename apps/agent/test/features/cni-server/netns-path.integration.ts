@@ -52,7 +52,7 @@ it("the namespace of a process, as cri-dockerd has it", async () => {
     }
 });
 
-it("a folder of the container runtime's own, as containerd has it when told so", async () => {
+it("a folder of the container runtime's own, as containerd has it when configured so", async () => {
     using pod = new TestPod();
     const path = join(folder, "cni-1");
     writeFileSync(path, "");

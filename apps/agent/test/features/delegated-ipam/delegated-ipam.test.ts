@@ -10,7 +10,7 @@ import {
 import { delegatedErrorCode } from "../../../src/features/delegated-ipam/index.ts";
 import type { NetworkAddresses } from "../../../src/platform/pod-interfaces/index.ts";
 
-let claims: NetworkAddresses[];
+let requests: NetworkAddresses[];
 let allocated: string[] | undefined;
 let released: string[];
 let hasContainer: boolean;
@@ -26,7 +26,7 @@ const pools: DelegatedPools = {
         return formatIp(ip).startsWith("10.2.0.") ? "pool1" : undefined;
     },
     claim: (asked) => {
-        claims.push(asked);
+        requests.push(asked);
         return Promise.resolve(
             asked.demands.map(({ pool, fixed }) => ({
                 ip: fixed ?? parseIp("10.2.0.99"),
@@ -45,7 +45,7 @@ const pools: DelegatedPools = {
 };
 
 beforeEach(() => {
-    [claims, allocated, released, hasContainer] = [[], [], [], true];
+    [requests, allocated, released, hasContainer] = [[], [], [], true];
     [hadSome, failures] = [false, []];
     log = new MemoryLog();
     ipam = new DelegatedIpam({
@@ -82,7 +82,7 @@ describe("ADD of an interface that another plugin makes", () => {
     it("gets one address of each pool and the static ones, claimed for its network", async () => {
         const given = await ipam.add(add({ ippools: ["pool1"] }, ["192.0.2.9"]), limit);
         expect(texts(given)).toEqual(["10.2.0.99/24", "192.0.2.9/24"]);
-        expect(claims).toEqual([
+        expect(requests).toEqual([
             {
                 containerId: "c1",
                 ifName: "net1",
@@ -97,13 +97,13 @@ describe("ADD of an interface that another plugin makes", () => {
 
     it("claims nothing for static addresses alone", async () => {
         expect(texts(await ipam.add(add({}, ["192.0.2.9"]), limit))).toEqual(["192.0.2.9/24"]);
-        expect(claims).toEqual([]);
+        expect(requests).toEqual([]);
     });
 
     it("gives the gateway of a pool, which nobody else gets, as a static address, and does not miss its allocation", async () => {
         const call = add({ addresses: [{ address: "10.2.0.1/24" }] }, ["10.2.0.1"]);
         expect(texts(await ipam.add(call, limit))).toEqual(["10.2.0.1/24"]);
-        expect(claims).toEqual([]);
+        expect(requests).toEqual([]);
         const attachment = { containerId: "c1", ifName: "net1", network: "macnet" };
         await ipam.check(attachment, [{ ip: parseIp("10.2.0.1") }]);
     });
@@ -117,7 +117,7 @@ describe("ADD of an interface that another plugin makes", () => {
         );
         expect(delegatedErrorCode(await refused.catch((error: unknown) => error))).toBe("IPAM_FAILURE");
         expect(delegatedErrorCode(new Error("other"))).toBeUndefined();
-        expect(claims).toEqual([]);
+        expect(requests).toEqual([]);
     });
 
     it("is refused for an interface that the container has already, and makes an event as all refusals do", async () => {
@@ -134,16 +134,16 @@ describe("ADD of an interface that another plugin makes", () => {
             expect.stringMatching(/interface lo/),
             expect.stringMatching(/^network macnet, interface net1: ipam: has neither IPPools nor addresses/),
         ]);
-        expect(claims).toEqual([]);
+        expect(requests).toEqual([]);
     });
 
     it("frees what an earlier sandbox had when it needs static addresses only", async () => {
         hadSome = true;
         await ipam.add(add({}, ["192.0.2.9"]), limit);
-        expect(claims).toMatchObject([{ demands: [] }]);
+        expect(requests).toMatchObject([{ demands: [] }]);
     });
 
-    it("says that the gateway of an address is the pool's", async () => {
+    it("reports that the gateway of an address is the pool's", async () => {
         const asked = add({ ippools: ["pool1"] });
         const addresses = [{ ip: parseIp("10.2.0.7"), prefixLength: 16, gateway: parseIp("10.2.0.254") }];
         const given = await ipam.add({ ...asked, wanted: { ...asked.wanted, addresses } }, limit);
@@ -196,7 +196,7 @@ describe("CHECK", () => {
 
     it("fails if an address of a pool is no longer allocated, or an allocated one is missing", async () => {
         await expect(check("10.2.0.9")).rejects.toMatchObject({
-            code: "CLAIM",
+            code: "ALLOCATION",
             message: expect.stringMatching(
                 /^network macnet, container c1, interface net1: address 10\.2\.0\.9 of prevResult is not allocated to it/,
             ),

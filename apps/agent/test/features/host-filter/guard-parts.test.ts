@@ -69,7 +69,7 @@ it("the datapath of the kernel needs no guard", async () => {
     expect([readiness.missing(), jobs.health()]).toEqual([undefined, []]);
 });
 
-it("work that fails is reported until it succeeds, and what is aborted says nothing", async () => {
+it("work that fails is reported until it succeeds, and what is aborted reports nothing", async () => {
     const reports: (string | undefined)[] = [];
     const report = (problem: string | undefined): void => void reports.push(problem);
     const failing = (error: Error): Promise<void> =>

@@ -87,7 +87,7 @@ describe("an allocation that is made again while Pods cannot be listed", () => {
         expect(node.cluster.allocations()[0]?.spec.owner).toEqual(ordinal);
     });
 
-    it("is made for the Pod alone, which is logged, when nobody says what it is of", async () => {
+    it("is made for the Pod alone, which is logged, when it is unknown what it is of", async () => {
         addSetPod();
         node.wiring.wire("", [address], "c-w", "uid-web-0");
         await start(whileAway);

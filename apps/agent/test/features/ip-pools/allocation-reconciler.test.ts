@@ -13,7 +13,7 @@ import { identityOf, OneNode } from "./support/one-node.ts";
 
 let node: OneNode;
 
-function claimFor(ip: string, pod: string): IpAllocation {
+function allocationFor(ip: string, pod: string): IpAllocation {
     return newAllocation(parseIp(ip), "pool1", {
         pod: identityOf(pod),
         nodeName: "a",
@@ -40,7 +40,7 @@ describe("an allocation with a record", () => {
 });
 
 describe("an allocation that is in step with its record", () => {
-    it("costs no request, however often it is looked at", async () => {
+    it("costs no request, however often it is checked", async () => {
         node.addPod("p1");
         await node.added("p1");
         await node.reconcile();
@@ -64,7 +64,7 @@ describe("an allocation without a record", () => {
         expect(node.cluster.holders()).toEqual([`${ip} p1`]);
     });
 
-    it("is freed when its Pod is gone, at the second look", async () => {
+    it("is freed when its Pod is gone, at the second check", async () => {
         await node.claimed("p1");
         await node.reconcile();
         expect(node.cluster.allocations()).toHaveLength(1);
@@ -77,7 +77,7 @@ describe("an allocation without a record", () => {
         expect(await node.agent.metric("antrea_agent_ipam_leak_candidates")).toBe(0);
     });
 
-    it("is freed 10 s after it was first seen so, however often it is looked at meanwhile", async () => {
+    it("is freed 10 s after it was first seen so, however often it is checked meanwhile", async () => {
         const clock = new ManualClock();
         node.agent = node.cluster.agent("b", { clock });
         await node.agent.claim("p9", { pools: ["pool1"] });
@@ -101,7 +101,7 @@ describe("an allocation without a record", () => {
         expect(node.cluster.allocations()).toEqual([]);
     });
 
-    it("is kept for the next sandbox while its Pod lives, also when the watch is late to tell", async () => {
+    it("is kept for the next sandbox while its Pod lives, also when the watch is late", async () => {
         node.addPod("known");
         await node.claimed("known");
         await node.claimed("late");
@@ -360,7 +360,7 @@ describe("a record without an allocation", () => {
         expect([...node.wiring.cut]).toEqual([]);
     });
 
-    it("is isolated by a later pass when OVS was away once, and told once", async () => {
+    it("is isolated by a later pass when OVS was away once, and reported once", async () => {
         const ip = await node.added("p1");
         node.put(ip);
         await eventually(() => node.agent.pools.own.size === 0);
@@ -410,7 +410,7 @@ describe("a record without an allocation", () => {
 
     it("of an agent that starts again stays isolated while its watch is late and the IPPools are not known", async () => {
         const ip = "10.2.0.77";
-        node.cluster.api.put(ipAllocations, claimFor(ip, "p1") as never);
+        node.cluster.api.put(ipAllocations, allocationFor(ip, "p1") as never);
         node.cluster.api.before = (method, kind) =>
             method === "list" && kind === "ippools" ? Promise.reject(away()) : Promise.resolve();
         node.agent = node.cluster.agent("a", { confirmMs: 0 });
@@ -430,7 +430,10 @@ describe("a record without an allocation", () => {
         ["lies in an IPPool that its record does not name", "10.2.0.77", ""],
         ["is of an IPPool that no longer exists", "10.9.0.77", "gone"],
     ])("stays isolated, when its address %s, until nobody else has that", async (_what, ip, pool) => {
-        node.agent.pools.own.note({ ...claimFor(ip, "p1"), metadata: { name: ip, uid: "late", resourceVersion: "1" } });
+        node.agent.pools.own.note({
+            ...allocationFor(ip, "p1"),
+            metadata: { name: ip, uid: "late", resourceVersion: "1" },
+        });
         node.wiring.wire("p1", [{ ip: parseIp(ip), pool, prefixLength: 24, gateway: parseIp("10.2.0.1"), vlan: 0 }]);
         node.wiring.cut.add("c-p1");
         node.put(ip);
@@ -474,7 +477,7 @@ describe("a record without an allocation", () => {
 
     it("has it already when only the watch is late: nothing is written, and nothing counts as mended", async () => {
         node.cluster.api.holdEvents();
-        node.cluster.api.put(ipAllocations, claimFor("10.2.0.77", "p1") as never);
+        node.cluster.api.put(ipAllocations, allocationFor("10.2.0.77", "p1") as never);
         const gateway = parseIp("10.2.0.1");
         node.wiring.wire("p1", [{ ip: parseIp("10.2.0.77"), pool: "pool1", prefixLength: 24, gateway, vlan: 0 }]);
         node.wiring.cut.add("c-p1");

@@ -118,13 +118,13 @@ describe("the creation of an allocation", () => {
         expect([...own.keys()]).toEqual([]);
     });
 
-    it("finds out that an allocation in its way is of the Pod's earlier sandbox, when it is asked to look", async () => {
+    it("finds out that an allocation in its way is of the Pod's earlier sandbox, when it is asked to check", async () => {
         put({ ...holder, containerId: "c0" });
         expect((await create({ readExisting: true }))?.spec.pod?.containerID).toBe("c1");
         expect(own.get("10.2.0.12")?.spec.pod?.containerID).toBe("c1");
     });
 
-    it("has what is freed between the refusal and the look", async () => {
+    it("has what is freed between the refusal and the check", async () => {
         put(rival);
         meanwhile("find", () => api.remove(ipAllocations, "10.2.0.12"));
         expect((await create({ readExisting: true }))?.spec.pod?.uid).toBe("u");
@@ -147,7 +147,7 @@ describe("the creation of an allocation", () => {
         expect(writer.unanswered(rival, "pool1")).toBeUndefined();
         expect(writer.unanswered({ ...holder, ifName: "net1" }, "pool1")).toBeUndefined();
         api.fault = () => undefined;
-        // It was done: what stands in the way is looked at, unasked.
+        // It was done: what stands in the way is checked, unasked.
         expect((await create())?.spec.pod?.uid).toBe("u");
         expect(writer.unanswered(holder, "pool1")).toBeUndefined();
     });
@@ -162,7 +162,7 @@ describe("the creation of an allocation", () => {
         expect(writer.unanswered(holder, "pool1")).toBeUndefined();
     });
 
-    it("that the API server refuses says of which address and pool, and what may be missing", async () => {
+    it("that the API server refuses names its address and pool, and what may be missing", async () => {
         api.fault = () => ({ refuse: forbidden });
         await expect(create()).rejects.toMatchObject({
             name: "IpPoolError",
@@ -232,7 +232,7 @@ describe("taking an allocation", () => {
         expect(stored()).toBeUndefined();
     });
 
-    it("that the API server refuses says so", async () => {
+    it("that the API server refuses reports it", async () => {
         api.fault = (method) => (method === "update" ? { refuse: forbidden } : undefined);
         await expect(take(reserve())).rejects.toMatchObject({ code: "REFUSED", cause: forbidden });
     });
@@ -273,7 +273,7 @@ describe("freeing an allocation", () => {
         expect(stored()?.spec.pod?.containerID).toBe("c2");
     });
 
-    it("looks again when only its version changed, and frees it", async () => {
+    it("checks again when only its version changed, and frees it", async () => {
         const old = put(holder);
         api.put(ipAllocations, { ...old, metadata: { name: "10.2.0.12", labels: { touched: "yes" } } } as never);
         await free(old);
@@ -295,7 +295,7 @@ describe("freeing an allocation", () => {
         expect(freed).toEqual([]);
     });
 
-    it("is repeated while the API server is away, and says when it is refused", async () => {
+    it("is repeated while the API server is away, and reports when it is refused", async () => {
         const ours = put(holder);
         let times = 0;
         api.fault = () => ((times += 1) < 3 ? { refuse: away() } : undefined);

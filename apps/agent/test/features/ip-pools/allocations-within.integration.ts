@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => cluster[Symbol.asyncDispose]());
 afterEach(() => cluster.clear());
 
-it("claims in a podCIDR that a Node was given later are known to its agent, whoever has them", async () => {
+it("allocations in a podCIDR that a Node was given later are known to its agent, whoever has them", async () => {
     const signal = AbortSignal.timeout(60_000);
     const address = parseIp("10.10.1.20");
     await cluster.addPool("wide", { cidr: "10.10.0.0/16", gateway: "10.10.0.1" });
@@ -33,7 +33,7 @@ it.each([
     ["10.10.0.0/16", "10.10.0.0/16", "10.77.0.0/16", "10.10.7.20", "10.10.7.21"],
     ["fd10:10:0:1::/64", "fd10:10:0:1::/64", "fd77::/64", "fd10:10:0:1::20", "fd10:10:0:1::21"],
     ["fd10:10:0:1::/64", "fd10:10:0:1::/64", "fd77::/64", "fd10:10:0:1::a020", "fd10:10:0:1::a021"],
-])("claims in podCIDR %s are known whose pools are gone or have other ranges by now", async (...texts) => {
+])("allocations in podCIDR %s are known whose pools are gone or have other ranges by now", async (...texts) => {
     const signal = AbortSignal.timeout(60_000);
     const [podCidr, range, elsewhere, first, second] = texts;
     const gateway = (cidr: string): string => cidr.replace(/0?\/.*$/, "fe").replace(/\.fe$/, ".254");

@@ -62,7 +62,7 @@ it("keeps of an allocation in the prefixes whose it is, and of others nothing th
     expect(allocations.has(parseIp("10.10.1.200"))).toBe(false);
 });
 
-it("knows claims of pools that have no range in the prefixes, or are not known at all, and later ones", async () => {
+it("knows allocations of pools that have no range in the prefixes, or are not known at all, and later ones", async () => {
     claim("10.10.1.20", "gone");
     claim("fd10::7", "shrunk");
     const allocations = within("10.10.1.0/24", "fd10::/64");
@@ -101,7 +101,7 @@ it("asks about nothing outside the prefixes", async () => {
     expect(reads()).toHaveLength(2);
 });
 
-it("looks also at the block of an address in use, and reports a change there", async () => {
+it("checks also the block of an address in use, and reports a change there", async () => {
     let changes = 0;
     const allocations = within("fd10::/64");
     allocations.onChange(() => (changes += 1));
@@ -120,7 +120,7 @@ it("is not blinded by an allocation whose name is no address", async () => {
     expect(allocations.has(parseIp("10.10.1.20"))).toBe(true);
 });
 
-it("says of a reserved address that it is claimed, and for nobody yet", async () => {
+it("reports a reserved address as claimed, and for nobody yet", async () => {
     const { metadata, spec } = newAllocation(parseIp("10.10.1.23"), "wide", holderOf("p"));
     const { pod: _, ...rest } = spec;
     api.put(ipAllocations, { metadata, spec: { ...rest, state: "Reserved" } } as never);

@@ -34,7 +34,7 @@ const reserved: IpAllocation = {
     },
 };
 
-describe("claims", () => {
+describe("allocations", () => {
     it("are written as the API wants them", () => {
         expect(allocation).toEqual({
             metadata: { name: "3ffe-ffff-1-1ff-0-0-0-100" },
@@ -157,7 +157,7 @@ describe("claims", () => {
         expect(isForPod(allocation, "", "eth0")).toBe(false);
     });
 
-    it("tell who has them", () => {
+    it("report who has them", () => {
         expect(holderText(allocation)).toBe("Pod ns/web-1 (UID u1) on Node a");
         expect(holderText(reserved)).toBe("ordinal 1 of StatefulSet ns/web, for which it is reserved");
     });

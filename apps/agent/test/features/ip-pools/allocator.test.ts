@@ -30,7 +30,7 @@ function other(ip: string, change: Partial<IpAllocation["spec"]> = {}): void {
 }
 
 describe("an allocation of any free address", () => {
-    it("gives each address of the pool once, with what its subnet says, then says who has them all", async () => {
+    it("gives each address of the pool once, with the settings of its subnet, then reports who has them all", async () => {
         cluster.addPool("pool1", { ...small, vlan: 7 });
         const agent = cluster.agent("a");
         const given = await Promise.all(
@@ -134,7 +134,7 @@ describe("an allocation of any free address", () => {
         expect(next[1]).toMatch(/^fd02::[c-f]$/);
     });
 
-    it("of pools that are all full says how to see who has the addresses of each", async () => {
+    it("of pools that are all full reports how to see who has the addresses of each", async () => {
         cluster.addPool("pool1", { ...ranged, start: "10.2.0.9", end: "10.2.0.9" });
         cluster.addPool("pool2", { ...ranged, start: "10.2.0.10", end: "10.2.0.10" });
         const agent = cluster.agent("a");
@@ -177,7 +177,7 @@ describe("an allocation of any free address", () => {
         expect(await cluster.agent("a").claim("p1", { pools: ["pool1", "pool6"] })).toHaveLength(2);
     });
 
-    it("finds a pool that the cache lacks, and says when there is none", async () => {
+    it("finds a pool that the cache lacks, and reports when there is none", async () => {
         const agent = cluster.agent("a");
         await expect(agent.claim("p1", { pools: ["pool1"] })).rejects.toMatchObject({
             code: "NO_POOL",
@@ -188,7 +188,7 @@ describe("an allocation of any free address", () => {
         await agent.claim("p1", { pools: ["pool1"] });
     });
 
-    it("says of a pool without a range that can be read what is wrong with it", async () => {
+    it("reports what is wrong with a pool without a range that can be read", async () => {
         cluster.api.put(ipPools, {
             metadata: { name: "bad" },
             spec: { ipVersion: 4, ipRanges: [{ start: "x" }] },
@@ -243,7 +243,7 @@ describe("an allocation of a Pod that is bridged", () => {
         ["an untagged IPv4 and a tagged IPv6 pool", 0, 3, "0 (untagged) and 3"],
         ["a tagged IPv4 and an untagged IPv6 pool", 2, 0, "2 and 0 (untagged)"],
         ["pools of two VLANs", 2, 3, "2 and 3"],
-    ])("of %s is refused before anything is claimed, and told on the Pod", async (_name, four, sixth, vlans) => {
+    ])("of %s is refused before anything is claimed, and reported on the Pod", async (_name, four, sixth, vlans) => {
         cluster.addPool("pool1", { ...ranged, vlan: four });
         cluster.addPool("pool6", { ...six, vlan: sixth });
         const agent = cluster.agent("a", { bridged: true });
@@ -252,7 +252,7 @@ describe("an allocation of a Pod that is bridged", () => {
         expect(agent.events).toMatchObject([{ reason: "IPAllocationFailed", regarding: { name: "p1" } }]);
     });
 
-    it("gives back what it claimed when only the addresses tell that they are of two VLANs", async () => {
+    it("gives back what it claimed when only the addresses show that they are of two VLANs", async () => {
         cluster.addPool("pool1", { ...ranged, end: ranged.start, vlan: 2 }, { ...ranged, start: ranged.end });
         cluster.addPool("pool6", six);
         const agent = cluster.agent("a", { bridged: true });
@@ -336,7 +336,7 @@ describe("asking twice", () => {
     it("begins with the address of which nobody knows, when an ADD before gave up", async () => {
         const agent = cluster.agent("a");
         cluster.api.fault = (method) => (method === "create" ? { lose: lost() } : undefined);
-        // Before the watch can tell of it: else the ADD that fails knows of the allocation, and gives it back.
+        // Before the watch can report it: else the ADD that fails knows of the allocation, and gives it back.
         cluster.api.before = (method) => {
             if (method === "create") cluster.api.holdEvents();
             return Promise.resolve();
@@ -554,7 +554,7 @@ describe("while the API server is away", () => {
         });
     });
 
-    it("an ADD says so, to be tried again", async () => {
+    it("an ADD reports it, to be tried again", async () => {
         cluster.addPool("pool1", ranged);
         const agent = cluster.agent("a");
         await agent.claim("p1", { pools: ["pool1"] });

@@ -53,7 +53,7 @@ beforeEach(() => {
 afterEach(() => blocks.close());
 
 describe("the view of a block", () => {
-    it("gives each free address once, until the watch has told what became of it, or 10 s later", async () => {
+    it("gives each free address once, until the watch has reported what became of it, or 10 s later", async () => {
         await view.synced(1_000, limit());
         expect(picked()).toEqual(["10.0.0.3", "10.0.0.5", "10.0.0.4"].toSorted());
         await clock.advance(9_999);

@@ -23,7 +23,7 @@ describe("an IpPoolError", () => {
         expect(error).toMatchObject({ code, fault, message: "made up", cause: "why" });
     });
 
-    it("of an API server that is away says what did not end, and why", () => {
+    it("of an API server that is away reports what did not end, and why", () => {
         const cause = new KubeError("UNAVAILABLE", "no leader");
         expect(apiAway("the allocation", cause)).toMatchObject({
             code: "API_AWAY",

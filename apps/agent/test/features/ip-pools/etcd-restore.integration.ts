@@ -7,7 +7,7 @@ import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { FakeWiring } from "./support/fake-wiring.ts";
 import { PoolCluster } from "./support/pool-cluster.ts";
 
-// docs/operations.md: after a restore of etcd the agents make claims again for the Pods that run.
+// docs/operations.md: after a restore of etcd the agents make allocations again for the Pods that run.
 describe("agents after a restore of etcd, with versions that are lower than before", () => {
     let cluster: PoolCluster;
     beforeAll(async () => {

@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => cluster[Symbol.asyncDispose]());
 
-/** The pool is another from here on, and the agent's watch does not tell it. */
+/** The pool is another from here on, and the agent's watch does not report it. */
 function changeUnseen(...ranges: readonly Partial<IpRangeSpec>[]): void {
     cluster.api.holdEvents();
     cluster.addPool("pool1", ...ranges);
@@ -63,7 +63,7 @@ function claimReserved(): Promise<readonly ClaimedAddress[]> {
 }
 
 describe("an allocation", () => {
-    it("says by which definition of its pool it was made, and costs one GET of the pool", async () => {
+    it("records by which definition of its pool it was made, and costs one GET of the pool", async () => {
         cluster.api.requests.length = 0;
         await claim("p1");
         expect(cluster.allocations()).toMatchObject([{ spec: versionOfPool() }]);
@@ -223,7 +223,7 @@ describe("a running container", () => {
         expect([await changed(), reportedEvents()]).toEqual([0, []]);
     });
 
-    it("says so on each Pod, once for each definition of the pool", async () => {
+    it("reports it on each Pod, once for each definition of the pool", async () => {
         wiring.wire("p2", await claim("p2"));
         for (const gateway of ["10.2.0.254", "10.2.0.253"]) {
             cluster.addPool("pool1", { ...wide, gateway });
@@ -242,7 +242,7 @@ describe("a running container", () => {
         ).toBe(true);
     });
 
-    it("says so once when its pool is gone for more than a moment (found by the simulation)", async () => {
+    it("reports it once when its pool is gone for more than a moment (found by the simulation)", async () => {
         cluster.api.remove(ipPools, "pool1");
         await reconcile();
         expect(reportedEvents()).toEqual([]);
@@ -259,12 +259,15 @@ describe("a running container", () => {
     it.each<[string, () => void, string]>([
         ["is gone", () => cluster.api.remove(ipPools, "pool1"), "IPPool pool1 no longer exists"],
         ["changed", () => cluster.addPool("pool1", { ...wide, vlan: 7 }), "VLAN 7"],
-    ])("says so when its pool %s before its agent started, and no Pod asks for an address", async (_, change, text) => {
-        change();
-        agent = cluster.agent("a", { confirmMs: 0 });
-        for (let pass = 0; pass < 3; pass += 1) await reconcile();
-        expect(reportedEvents()).toEqual([expect.stringContaining(text)]);
-    });
+    ])(
+        "reports it when its pool %s before its agent started, and no Pod asks for an address",
+        async (_, change, text) => {
+            change();
+            agent = cluster.agent("a", { confirmMs: 0 });
+            for (let pass = 0; pass < 3; pass += 1) await reconcile();
+            expect(reportedEvents()).toEqual([expect.stringContaining(text)]);
+        },
+    );
 
     it("is as its pool defines when the pool only grows", async () => {
         cluster.addPool("pool1", wide, { ...wide, start: "10.2.0.30", end: "10.2.0.39" });
@@ -273,7 +276,7 @@ describe("a running container", () => {
         expect(await changed()).toBe(0);
     });
 
-    it("whose claim an older agent made is looked at too", async () => {
+    it("whose allocation an older agent made is checked too", async () => {
         const [made] = cluster.allocations();
         const { poolUID: _, poolGeneration: __, ...spec } = made?.spec as IpAllocation["spec"];
         cluster.api.remove(ipAllocations, "10.2.0.19");

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => node[Symbol.asyncDispose]());
 
-/** Pool and claim are deleted by force. */
+/** Pool and allocation are deleted by force. */
 async function deletePool(): Promise<void> {
     node.cluster.api.remove(ipPools, "pool1");
     for (const { metadata } of node.cluster.allocations()) node.cluster.api.remove(ipAllocations, metadata?.name ?? "");
@@ -137,7 +137,7 @@ describe("an address in use that names an IPPool which does not have it any more
     });
 });
 
-describe("an address in use whose claim is lost, and which the podCIDR of another Node has", () => {
+describe("an address in use whose allocation is lost, and which the podCIDR of another Node has", () => {
     it("is not claimed again although its IPPool has it: the Node may give it to a Pod", async () => {
         node.wiring.wire("p1", [address]);
         await node.reconcile();
@@ -182,7 +182,7 @@ describe("an isolated interface whose address is in no IPPool and has no allocat
         expect(state()).toEqual([["c-p1"], [`${text} p2`]]);
     });
 
-    it("is not connected when this agent isolated it for the allocation of another Node's Pod, and that claim goes", async () => {
+    it("is not connected when this agent isolated it for the allocation of another Node's Pod, and that allocation goes", async () => {
         node.wiring.wire("p1", [address]);
         node.put(text);
         await node.reconcile();

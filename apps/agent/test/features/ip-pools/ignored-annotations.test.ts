@@ -84,7 +84,7 @@ it("one warning on each Pod that is wired without its pool, and on no other", as
     expect(lines).toHaveLength(1);
 });
 
-it("says of a static Pod what to do on its Node: deleting its mirror Pod would give it no other address", async () => {
+it("reports what to do on the Node of a static Pod: deleting its mirror Pod would give it no other address", async () => {
     const mirrors = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
     const { ignored, recorded, wire } = setUp([podIn("default", "own", { ...pools, ...mirrors })]);
     wire("own", { podUid: "hash" });
@@ -94,7 +94,7 @@ it("says of a static Pod what to do on its Node: deleting its mirror Pod would g
     ]);
 });
 
-it("is said of the next sandbox's Pod too, when that is another of the name", async () => {
+it("is reported of the next sandbox's Pod too, when that is another of the name", async () => {
     const { ignored, wire, wired, reportedPods, podsOfNode } = setUp([podIn("default", "own", pools)]);
     wire("own");
     await ignored.check(signal);
@@ -109,7 +109,7 @@ it("is said of the next sandbox's Pod too, when that is another of the name", as
     expect(reportedPods()).toEqual(["own", "own"]);
 });
 
-it("at the start of an agent asks once for all, and does not say what the Namespace says now of Pods from before", async () => {
+it("at the start of an agent asks once for all, and does not report what the Namespace has now for Pods from before", async () => {
     const names = Array.from({ length: 20 }, (_, at) => `p${at}`);
     const { ignored, wire, reportedPods, requests } = setUp([
         ...names.map((name) => podIn("team", name)),
@@ -132,7 +132,7 @@ it("asks for nothing while no Pod is added", async () => {
     expect(requests).toEqual(["find pod a", "find pod b", "find namespace default"]);
 });
 
-it.each(["list", "find"] as const)("looks again when its %s failed", async (request) => {
+it.each(["list", "find"] as const)("checks again when its %s failed", async (request) => {
     const names = Array.from({ length: request === "list" ? 9 : 1 }, (_, at) => `p${at}`);
     const { ignored, reportedPods, failing, wire } = setUp(names.map((name) => podIn("team", name)));
     for (const name of names) wire(name);

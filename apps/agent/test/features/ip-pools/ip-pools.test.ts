@@ -67,7 +67,7 @@ describe("an ADD", () => {
         expect(await agent.metric("antrea_agent_ipam_block_views")).toBe(0);
     });
 
-    it("has claims, for its container and for the next ones of its Pod, that nobody else has", async () => {
+    it("has allocations, for its container and for the next ones of its Pod, that nobody else has", async () => {
         const agent = cluster.agent("a");
         const [address = ""] = await agent.claim("p1", { pools: ["four"] });
         const ip = parseIp(address);

@@ -141,7 +141,7 @@ describe("an answer of the API server that is old when the lock is there", () =>
         expect([...node.wiring.cut]).toEqual(["c-p1"]);
     });
 
-    it("claims nothing for an interface that has its claim by now", async () => {
+    it("claims nothing for an interface that has its allocation by now", async () => {
         wire("p1", "10.2.0.7");
         const go = await waiting();
         const [address] = await node.claimed("p1");

@@ -34,7 +34,7 @@ describe("100 agents in 4 processes, each with its own connections, views and ca
             });
             const times = result.allocations.map(({ ms }) => ms);
             console.log(
-                `600 claims: p50 ${Math.round(quantile(times, 0.5))} ms, p99 ${Math.round(quantile(times, 0.99))} ms, ` +
+                `600 allocations: p50 ${Math.round(quantile(times, 0.5))} ms, p99 ${Math.round(quantile(times, 0.99))} ms, ` +
                     `${result.conflicts} conflicts, ${result.relists} relists`,
             );
             expect(result.failures).toEqual([]);
@@ -45,7 +45,7 @@ describe("100 agents in 4 processes, each with its own connections, views and ca
     );
 
     it(
-        "die between claim and use, come again, and no address is lost or given twice",
+        "die between allocation and use, come again, and no address is lost or given twice",
         async () => {
             await cluster.addPool("pool1", { start: "10.2.0.1", end: "10.2.1.200", gateway: "10.2.255.1" });
             const pods = podsOnNodes(100, 300);
@@ -61,7 +61,7 @@ describe("100 agents in 4 processes, each with its own connections, views and ca
             const allocations = await cluster.allocations();
             const used = allocations.filter(({ spec }) => spec.pod?.containerID.endsWith("-2"));
             expect(used.map(({ spec }) => spec.address).sort()).toEqual(result.allocations.map(({ ip }) => ip).sort());
-            // At most what was on its way to the server when its sender died and came after the new agent had looked.
+            // At most what was on its way to the server when its sender died and came after the new agent had checked.
             expect(allocations.length - used.length).toBeLessThan(20);
         },
         limitMs,

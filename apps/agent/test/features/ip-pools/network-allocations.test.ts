@@ -48,7 +48,7 @@ describe("an interface of a network", () => {
             expect(spec.pod).toMatchObject({ interface: "net1", network: "default/macvlan", containerID: "c2" });
             expect(spec.owner).toMatchObject({ kind: "Pod", name: "web" });
         }
-        // Nobody says that addresses of IPPools are reached on their Node only: that holds for the Pod network.
+        // Nothing reports that addresses of IPPools are reached on their Node only: that holds for the Pod network.
         expect(agent.events).toEqual([]);
     });
 
@@ -278,7 +278,7 @@ describe("an interface of a network, of a StatefulSet's Pod", () => {
         expect(await next).toEqual(first);
     });
 
-    it("says after 20 s who has them, and on which Node", async () => {
+    it("reports after 20 s who has them, and on which Node", async () => {
         const clock = new ManualClock();
         const [a, b] = [cluster.agent("a"), cluster.agent("b", { clock })];
         await claim(a, ofSet("u1"));

@@ -16,7 +16,7 @@ import { type TestPoolAgent } from "./support/test-agent.ts";
 
 let cluster: FakeCluster;
 let agent: TestPoolAgent;
-let claims: NetworkAllocations;
+let allocations: NetworkAllocations;
 
 beforeEach(async () => {
     cluster = new FakeCluster();
@@ -26,7 +26,7 @@ beforeEach(async () => {
     cluster.addPod("web", { nodeName: "a" });
     cluster.addPod("web-1", { nodeName: "a", set: { name: "web", uid: "uid-set" } });
     agent = cluster.agent("a", { confirmMs: 0 });
-    claims = networkAllocations(agent.pools);
+    allocations = networkAllocations(agent.pools);
     await agent.pools.synced(limit());
 });
 afterEach(() => cluster[Symbol.asyncDispose]());
@@ -52,7 +52,7 @@ function asked(ifName: string, pools: readonly string[], change: Partial<Network
 
 describe("an interface that this agent makes", () => {
     it("gets one address of each IPPool with its settings, and its allocations name the network", async () => {
-        const claimed = await claims.claimForNetwork(asked("eth1", ["pool2", "pool1 10.2.0.77"]), limit());
+        const claimed = await allocations.claimForNetwork(asked("eth1", ["pool2", "pool1 10.2.0.77"]), limit());
         expect(
             claimed.map(({ pool, vlan, prefixLength, gateway }) => [pool, vlan, prefixLength, formatIp(gateway)]),
         ).toEqual([
@@ -73,18 +73,18 @@ describe("an interface that this agent makes", () => {
     });
 
     it("of a StatefulSet's Pod gets them for the ordinal and the interface", async () => {
-        await claims.claimForNetwork(asked("eth1", ["pool1"], { podName: "web-1" }), limit());
+        await allocations.claimForNetwork(asked("eth1", ["pool1"], { podName: "web-1" }), limit());
         expect(cluster.allocations().map(({ spec }) => spec.owner)).toMatchObject([
             { kind: "StatefulSet", name: "web", index: 1, interface: "eth1" },
         ]);
-        await claims.release({ containerId: "c1", ifName: "eth1" });
+        await allocations.release({ containerId: "c1", ifName: "eth1" });
         expect(cluster.allocations().map(({ spec }) => spec.state)).toEqual(["Reserved"]);
     });
 
     it("gets all or nothing, and the Pod has one event that names the network", async () => {
-        await claims.claimForNetwork(asked("eth1", ["tiny"]), limit());
+        await allocations.claimForNetwork(asked("eth1", ["tiny"]), limit());
         await expect(
-            claims.claimForNetwork(asked("eth2", ["pool1", "tiny"], { network: "default/net2" }), limit()),
+            allocations.claimForNetwork(asked("eth2", ["pool1", "tiny"], { network: "default/net2" }), limit()),
         ).rejects.toMatchObject({
             code: "EXHAUSTED",
             message: expect.stringMatching(/^network default\/net2, interface eth2: /),
@@ -96,10 +96,10 @@ describe("an interface that this agent makes", () => {
     });
 
     it("gives up what is its own, and nothing of other interfaces and containers", async () => {
-        const first = await claims.claimForNetwork(asked("eth1", ["pool1", "pool2"]), limit());
-        const second = await claims.claimForNetwork(asked("eth2", ["pool1"]), limit());
-        await claims.release({ containerId: "c1", ifName: "eth1" });
-        await claims.release({ containerId: "c2", ifName: "eth2" });
+        const first = await allocations.claimForNetwork(asked("eth1", ["pool1", "pool2"]), limit());
+        const second = await allocations.claimForNetwork(asked("eth2", ["pool1"]), limit());
+        await allocations.release({ containerId: "c1", ifName: "eth1" });
+        await allocations.release({ containerId: "c2", ifName: "eth2" });
         expect(cluster.holders()).toEqual(second.map(({ ip }) => `${formatIp(ip)} web`));
         expect(first.some(({ ip }) => ip.value === second[0]?.ip.value)).toBe(false);
     });
@@ -108,38 +108,38 @@ describe("an interface that this agent makes", () => {
 describe("the known allocations", () => {
     const eth1 = { containerId: "c1", ifName: "eth1" };
 
-    it("tell which interfaces a container has on networks, without its own and those of other plugins", async () => {
+    it("report which interfaces a container has on networks, without its own and those of other plugins", async () => {
         await agent.claim("web", { pools: ["pool1"], containerId: "c1" });
-        await claims.claimForNetwork(asked("eth1", ["pool1", "pool2"]), limit());
-        await claims.claimForNetwork(asked("eth2", ["pool1"], { network: "default/net2" }), limit());
-        await claims.claimForNetwork(asked("net1", ["pool1"], { network: "macnet" }), limit());
-        await claims.claimForNetwork(asked("eth9", ["pool1"], { containerId: "c2", podName: "web-1" }), limit());
-        expect(claims.networkInterfacesOf("c1")).toEqual([eth1, { containerId: "c1", ifName: "eth2" }]);
-        expect(claims.networkInterfacesOf("c2")).toEqual([{ containerId: "c2", ifName: "eth9" }]);
-        expect(claims.networkInterfacesOf("c3")).toEqual([]);
-        await claims.release(eth1);
-        expect(claims.networkInterfacesOf("c1")).toEqual([{ containerId: "c1", ifName: "eth2" }]);
+        await allocations.claimForNetwork(asked("eth1", ["pool1", "pool2"]), limit());
+        await allocations.claimForNetwork(asked("eth2", ["pool1"], { network: "default/net2" }), limit());
+        await allocations.claimForNetwork(asked("net1", ["pool1"], { network: "macnet" }), limit());
+        await allocations.claimForNetwork(asked("eth9", ["pool1"], { containerId: "c2", podName: "web-1" }), limit());
+        expect(allocations.networkInterfacesOf("c1")).toEqual([eth1, { containerId: "c1", ifName: "eth2" }]);
+        expect(allocations.networkInterfacesOf("c2")).toEqual([{ containerId: "c2", ifName: "eth9" }]);
+        expect(allocations.networkInterfacesOf("c3")).toEqual([]);
+        await allocations.release(eth1);
+        expect(allocations.networkInterfacesOf("c1")).toEqual([{ containerId: "c1", ifName: "eth2" }]);
     });
 
-    it("tell the network of an interface, and its addresses with the settings of their IPPools", async () => {
-        const claimed = await claims.claimForNetwork(asked("eth1", ["pool2", "pool1"]), limit());
-        await claims.claimForNetwork(asked("eth2", ["pool1"], { network: "default/net2" }), limit());
-        expect(claims.networkOf(eth1)).toBe("default/net1");
-        expect(claims.networkOf({ containerId: "c1", ifName: "eth2" })).toBe("default/net2");
-        const known = claims.addressesFor(eth1);
+    it("report the network of an interface, and its addresses with the settings of their IPPools", async () => {
+        const claimed = await allocations.claimForNetwork(asked("eth1", ["pool2", "pool1"]), limit());
+        await allocations.claimForNetwork(asked("eth2", ["pool1"], { network: "default/net2" }), limit());
+        expect(allocations.networkOf(eth1)).toBe("default/net1");
+        expect(allocations.networkOf({ containerId: "c1", ifName: "eth2" })).toBe("default/net2");
+        const known = allocations.addressesFor(eth1);
         expect(known).toHaveLength(2);
         for (const { ip, prefixLength, gateway, pool } of claimed) {
             expect(known).toContainEqual(expect.objectContaining({ ip, prefixLength, gateway, pool }));
         }
     });
 
-    it("tell nothing of an interface without any", async () => {
-        await claims.claimForNetwork(asked("eth1", ["pool1"]), limit());
+    it("report nothing of an interface without any", async () => {
+        await allocations.claimForNetwork(asked("eth1", ["pool1"]), limit());
         for (const other of [
             { containerId: "c1", ifName: "eth2" },
             { containerId: "c2", ifName: "eth1" },
         ]) {
-            expect([claims.networkOf(other), claims.addressesFor(other)]).toEqual(["", []]);
+            expect([allocations.networkOf(other), allocations.addressesFor(other)]).toEqual(["", []]);
         }
     });
 });
@@ -149,7 +149,7 @@ describe("the allocations of a running Pod's interface", () => {
     async function heldWith(
         addressesOf: (claimed: readonly NetworkAddress[]) => readonly NetworkRecordAddress[],
     ): Promise<readonly string[]> {
-        const claimed = await claims.claimForNetwork(asked("eth1", ["pool1"]), limit());
+        const claimed = await allocations.claimForNetwork(asked("eth1", ["pool1"]), limit());
         const { demands: _, ...attachment } = asked("eth1", []);
         const networks = new NetworkInterfaces();
         networks.put(networkRecord({ ...attachment, addresses: addressesOf(claimed) }));

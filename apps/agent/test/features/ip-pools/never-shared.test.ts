@@ -16,8 +16,8 @@ type Step =
     | { readonly do: "add"; readonly pod: number; readonly cancel: boolean }
     | { readonly do: "again" | "del" | "lateDel" | "forget"; readonly pod: number }
     | { readonly do: "restart" | "reconcile"; readonly node: number }
-    | { readonly do: "deleteClaim"; readonly at: number }
-    | { readonly do: "hold" | "tell" | "wait" };
+    | { readonly do: "deleteAllocation"; readonly at: number }
+    | { readonly do: "hold" | "deliver" | "wait" };
 
 const pod = fc.integer({ min: 0, max: podCount - 1 });
 const node = fc.integer({ min: 0, max: nodeNames.length - 1 });
@@ -28,10 +28,10 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
         { weight: 2, arbitrary: fc.record({ do: fc.constant("again" as const), pod }) },
         { weight: 1, arbitrary: fc.record({ do: fc.constant("forget" as const), pod }) },
         { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("restart" as const, "reconcile" as const), node }) },
-        { weight: 1, arbitrary: fc.record({ do: fc.constant("deleteClaim" as const), at: fc.nat(9) }) },
+        { weight: 1, arbitrary: fc.record({ do: fc.constant("deleteAllocation" as const), at: fc.nat(9) }) },
         {
             weight: 3,
-            arbitrary: fc.record({ do: fc.constantFrom("hold" as const, "tell" as const, "wait" as const) }),
+            arbitrary: fc.record({ do: fc.constantFrom("hold" as const, "deliver" as const, "wait" as const) }),
         },
     ),
     { minLength: 5, maxLength: 40 },
@@ -118,21 +118,21 @@ class Simulation implements AsyncDisposable {
             case "reconcile":
                 // Without the allocations of its Node, while the API server is away, there is nothing to be compared.
                 return this.#reconcile(this.nodes[step.node] as SimNode, 300).catch(() => undefined);
-            case "deleteClaim": {
+            case "deleteAllocation": {
                 const allocation = this.cluster.allocations()[step.at];
                 if (allocation !== undefined) this.cluster.api.remove(ipAllocations, allocation.metadata?.name ?? "");
                 return undefined;
             }
             case "hold":
                 return this.cluster.api.holdEvents();
-            case "tell":
+            case "deliver":
                 return this.cluster.api.releaseEvents();
             case "wait":
                 return this.#clock.advance(5);
         }
     }
 
-    /** No faults any more, everything ends, and everybody looks around until nothing is left to be done. */
+    /** No faults any more, everything ends, and all agents check until nothing is left to be done. */
     async quiet(): Promise<void> {
         this.cluster.api.fault = () => undefined;
         this.cluster.api.releaseEvents();
@@ -229,7 +229,7 @@ describe("whatever is lost, late, repeated or killed", () => {
                     await simulation.run(step);
                     for (const users of simulation.users().values()) {
                         // An allocation deleted by hand may give an address to a second Pod, until the first is isolated.
-                        if (!script.some((one) => one.do === "deleteClaim")) expect(users).toHaveLength(1);
+                        if (!script.some((one) => one.do === "deleteAllocation")) expect(users).toHaveLength(1);
                     }
                 }
                 await simulation.quiet();

@@ -7,7 +7,7 @@ function node(name: string, address: string, ...podCIDRs: readonly string[]): No
     return { metadata: { name }, spec: { podCIDRs }, status: { addresses: [{ type: "InternalIP", address }] } };
 }
 
-it("what pools may not hand out because of Nodes: only what lies in a pool, told when that changes", () => {
+it("what pools may not hand out because of Nodes: only what lies in a pool, reported when that changes", () => {
     let prefix = parsePrefix("10.2.0.0/16");
     let changes = 0;
     let notify: ChangeListener<Node> = () => undefined;

@@ -14,7 +14,7 @@ import {
 } from "../../../src/platform/pod-interfaces/index.ts";
 import { addressOf, networkRecord, podRecord } from "../../support/records.ts";
 
-describe("where claims of others concern a Node", () => {
+describe("where allocations of others concern a Node", () => {
     const podPrefixes = [parsePrefix("10.10.1.0/24"), parsePrefix("fd10:10:0:1::/64")];
 
     function guarded(...pods: readonly { readonly addresses: readonly string[]; readonly pool?: string }[]): string[] {
@@ -43,7 +43,7 @@ describe("where claims of others concern a Node", () => {
         ]);
     });
 
-    it("is its podCIDRs, and where in them its Pods are: a podCIDR may have too many blocks to look at all", () => {
+    it("is its podCIDRs, and where in them its Pods are: a podCIDR may have too many blocks to check all", () => {
         expect(guarded()).toEqual(["10.10.1.0/24", "fd10:10:0:1::/64"]);
         expect(guarded({ addresses: ["10.10.1.5/24", "fd10:10:0:1::a005/64"] })).toEqual([
             "10.10.1.0/24",

@@ -55,8 +55,8 @@ describe("the Pods of a Node", () => {
         const nameGiven = (): string | undefined =>
             nodePods.withNames([wired]).map(({ podNamespace, podName }) => `${podNamespace}/${podName}`)[0];
         const others = { namespace: "other", name: "other", uid: "x" };
-        const saysSo = { "kubernetes.io/config.hash": "u" };
-        const mirrors = { ...saysSo, "kubernetes.io/config.mirror": "u" };
+        const hashed = { "kubernetes.io/config.hash": "u" };
+        const mirrors = { ...hashed, "kubernetes.io/config.mirror": "u" };
         const knownAs = ({ uid }: { readonly uid: string }): Promise<unknown> =>
             eventually(() => nodePods.known({ ...others, uid }) !== undefined);
 
@@ -72,7 +72,7 @@ describe("the Pods of a Node", () => {
         });
 
         it("are found by the hash of a mirror, and by no hash that an ordinary Pod has", async () => {
-            put({ metadata: { ...others, annotations: saysSo } });
+            put({ metadata: { ...others, annotations: hashed } });
             await knownAs(others);
             expect(nameGiven()).toBe("/");
             expect(nodePods.isKnownAlive(unnamed)).toBe(false);

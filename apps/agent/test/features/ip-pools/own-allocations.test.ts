@@ -23,12 +23,12 @@ let stop: AbortController;
 let freed: string[];
 let own: OwnAllocations;
 
-function claim(ip: string, who: Partial<Holder> = {}): IpAllocation {
+function allocation(ip: string, who: Partial<Holder> = {}): IpAllocation {
     return newAllocation(parseIp(ip), "pool", { ...holder, ...who });
 }
 
 function stored(ip: string, who: Partial<Holder> = {}): IpAllocation {
-    return api.put(ipAllocations, claim(ip, who)) as IpAllocation;
+    return api.put(ipAllocations, allocation(ip, who)) as IpAllocation;
 }
 
 function addresses(): readonly string[] {
@@ -63,7 +63,7 @@ describe("OwnAllocations", () => {
         stored("10.0.0.2", { ifName: "eth1" });
         stored("10.0.0.3", { nodeName: "b" });
         const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 2 } as const;
-        api.put(ipAllocations, { ...claim("10.0.0.4"), spec: { ...claim("10.0.0.4").spec, owner } } as never);
+        api.put(ipAllocations, { ...allocation("10.0.0.4"), spec: { ...allocation("10.0.0.4").spec, owner } } as never);
         await start();
         expect(addresses()).toEqual(["10.0.0.1", "10.0.0.2", "10.0.0.4", "fd00::1"]);
         expect(own.ofPod("u", "eth1").map(({ spec }) => spec.address)).toEqual(["10.0.0.2"]);
@@ -125,7 +125,7 @@ describe("OwnAllocations", () => {
         expect(own.get("10.0.0.1")?.spec.pod?.containerID).toBe("c3");
     });
 
-    it("tells when another deletes an allocation, and that the address was freed", async () => {
+    it("reports when another deletes an allocation, and that the address was freed", async () => {
         stored("10.0.0.1");
         await start();
         const gone: string[] = [];
@@ -142,11 +142,11 @@ describe("OwnAllocations", () => {
         const gone: string[] = [];
         own.onGone(({ spec }) => void gone.push(spec.pod?.uid ?? ""));
         // deleted by force, and claimed for another Pod here before the watch delivers that
-        const next = { ...claim("10.0.0.1", { pod: { ...holder.pod, uid: "v" }, containerId: "c2" }) };
+        const next = { ...allocation("10.0.0.1", { pod: { ...holder.pod, uid: "v" }, containerId: "c2" }) };
         own.note({ ...next, metadata: { ...next.metadata, uid: "next", resourceVersion: "900" } });
         expect(gone).toEqual(["u"]);
         expect(own.ofContainer({ containerId: "c1", ifName: "eth0" })).toEqual([]);
-        // the watch, which is late, tells of a change of the object before
+        // the watch, which is late, reports a change of the object before
         const late = stored("10.0.0.1");
         stored("10.0.0.9");
         await eventually(() => own.get("10.0.0.9") !== undefined);
@@ -162,9 +162,12 @@ describe("OwnAllocations", () => {
         expect(addresses()).toEqual([]);
     });
 
-    it("forgets, a minute later, what it wrote and what was gone before the watch could tell", async () => {
+    it("forgets, a minute later, what it wrote and what was gone before the watch could report it", async () => {
         await start();
-        own.note({ ...claim("10.0.0.9"), metadata: { name: "10.0.0.9", uid: "never-told", resourceVersion: "50" } });
+        own.note({
+            ...allocation("10.0.0.9"),
+            metadata: { name: "10.0.0.9", uid: "never-reported", resourceVersion: "50" },
+        });
         stored("10.0.0.1");
         await eventually(() => addresses().length === 2);
         own.settle();
@@ -187,7 +190,7 @@ describe("OwnAllocations", () => {
 
     it("forgets what it wrote and a list that began after that does not have", async () => {
         const noted = (ip: string): void =>
-            own.note({ ...claim(ip), metadata: { name: ip, uid: `uid-${ip}`, resourceVersion: "50" } });
+            own.note({ ...allocation(ip), metadata: { name: ip, uid: `uid-${ip}`, resourceVersion: "50" } });
         noted("10.0.0.9");
         const notified: string[] = [];
         own.onGone(({ spec }) => notified.push(spec.address));
@@ -200,7 +203,7 @@ describe("OwnAllocations", () => {
         expect(notified).toEqual(["10.0.0.9"]);
     });
 
-    it("says why they are not known while they are not, and nothing once they are", async () => {
+    it("reports why they are not known while they are not, and nothing once they are", async () => {
         const error = away();
         api.fault = () => ({ refuse: error });
         expect(own.lastError).toBeUndefined();
@@ -213,7 +216,7 @@ describe("OwnAllocations", () => {
         expect(own.size).toBe(0);
     });
 
-    it("lets go of an allocation that was kept for its StatefulSet, by the answer and by the watch", async () => {
+    it("drops an allocation that was kept for its StatefulSet, by the answer and by the watch", async () => {
         const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 2 } as const;
         await start();
         const reserve = (given: IpAllocation): IpAllocation => {
@@ -246,7 +249,7 @@ describe("OwnAllocations", () => {
         expect(addresses()).toEqual(["10.0.0.9"]);
     });
 
-    it("lets no late answer bring back what the watch has told and ended already, but what was asked for after that", async () => {
+    it("lets no late answer bring back what the watch has reported and ended already, but what was asked for after that", async () => {
         await start();
         const created = stored("10.0.0.1");
         await eventually(() => own.get("10.0.0.1") !== undefined);
@@ -287,7 +290,7 @@ describe("OwnAllocations", () => {
     it("does not take the late deletion of the object before for the end of the next one of its name", async () => {
         stored("10.0.0.1");
         await start();
-        const next = { ...claim("10.0.0.1"), metadata: { name: "10.0.0.1", uid: "next", resourceVersion: "900" } };
+        const next = { ...allocation("10.0.0.1"), metadata: { name: "10.0.0.1", uid: "next", resourceVersion: "900" } };
         own.note(next);
         api.remove(ipAllocations, "10.0.0.1");
         stored("10.0.0.9");
@@ -299,7 +302,7 @@ describe("OwnAllocations", () => {
     it("follows the watch to another object of a name when that is newer, or what was written is a minute old", async () => {
         await start();
         const noted = (ip: string, resourceVersion: string): void =>
-            own.note({ ...claim(ip), metadata: { name: ip, uid: "mine", resourceVersion } });
+            own.note({ ...allocation(ip), metadata: { name: ip, uid: "mine", resourceVersion } });
         noted("10.0.0.1", "50");
         stored("10.0.0.1");
         await eventually(() => own.get("10.0.0.1")?.metadata?.uid !== "mine");
@@ -312,7 +315,10 @@ describe("OwnAllocations", () => {
 
     it("believes the watch again, a minute after it heard that an allocation is gone", async () => {
         await start();
-        const restored = { ...claim("10.0.0.1"), metadata: { name: "10.0.0.1", uid: "same", resourceVersion: "900" } };
+        const restored = {
+            ...allocation("10.0.0.1"),
+            metadata: { name: "10.0.0.1", uid: "same", resourceVersion: "900" },
+        };
         own.note(restored);
         own.noteGone(restored);
         const again = (): void =>
@@ -322,14 +328,17 @@ describe("OwnAllocations", () => {
         await eventually(() => own.get("10.0.0.8") !== undefined);
         expect(own.get("10.0.0.1")).toBeUndefined();
         await clock.advance(60_001);
-        // Whatever is heard of next, of whichever claim.
-        own.noteGone(claim("10.0.0.7"));
+        // Whatever is heard of next, of whichever allocation.
+        own.noteGone(allocation("10.0.0.7"));
         again();
         await eventually(() => own.get("10.0.0.1") !== undefined);
     });
 
     it("forgets nothing that it wrote while it has no watch, however long ago that was", async () => {
-        own.note({ ...claim("10.0.0.9"), metadata: { name: "10.0.0.9", uid: "never-told", resourceVersion: "50" } });
+        own.note({
+            ...allocation("10.0.0.9"),
+            metadata: { name: "10.0.0.9", uid: "never-reported", resourceVersion: "50" },
+        });
         await clock.advance(60_001);
         own.settle();
         expect(addresses()).toEqual(["10.0.0.9"]);
@@ -339,7 +348,7 @@ describe("OwnAllocations", () => {
         await start();
         const before = stored("10.0.0.1");
         own.note(before);
-        own.note({ ...claim("10.0.0.1"), metadata: { name: "10.0.0.1", uid: "next", resourceVersion: "900" } });
+        own.note({ ...allocation("10.0.0.1"), metadata: { name: "10.0.0.1", uid: "next", resourceVersion: "900" } });
         own.noteGone(before);
         expect(own.get("10.0.0.1")?.metadata?.uid).toBe("next");
     });
@@ -367,9 +376,9 @@ describe("OwnAllocations after etcd was restored from a backup", () => {
 
     /** Pod "u" has 10.0.0.1 in the backup; since then the Pod "later" has it. */
     async function startWithBackup(): Promise<void> {
-        const given = asPut({ ...claim("10.0.0.1"), spec: { ...claim("10.0.0.1").spec, owner } });
+        const given = asPut({ ...allocation("10.0.0.1"), spec: { ...allocation("10.0.0.1").spec, owner } });
         backup = api.save();
-        for (let at = 0; at < 10; at += 1) asPut(claim("10.0.0.99", { nodeName: "b", containerId: `c${at}` }));
+        for (let at = 0; at < 10; at += 1) asPut(allocation("10.0.0.99", { nodeName: "b", containerId: `c${at}` }));
         asPut(takenBy(given, { ...holder, ...later }));
         await start();
         expect(own.get("10.0.0.1")?.spec.pod?.uid).toBe("later");
@@ -387,7 +396,7 @@ describe("OwnAllocations after etcd was restored from a backup", () => {
         });
     }
 
-    it("takes what a list says, also if its versions are older, and reports who lost an address", async () => {
+    it("takes what a list has, also if its versions are older, and reports who lost an address", async () => {
         await startWithBackup();
         const gone: string[] = [];
         own.onGone(({ spec }) => gone.push(spec.pod?.uid ?? ""));

@@ -96,7 +96,7 @@ describe("an agent whose Node is gone", () => {
         expect(wiring.cut.size).toBe(2);
     });
 
-    it("isolates nothing when its token is refused and nobody said that its Node is gone", async () => {
+    it("isolates nothing when its token is refused and nothing reported that its Node is gone", async () => {
         api.fault = () => ({ refuse: unauthorized });
         await pass(3_600_000);
         expect(wiring.cut.size).toBe(0);
@@ -133,7 +133,7 @@ describe("an agent whose Node is gone", () => {
         expect(tries).toHaveLength(3);
     });
 
-    it("waits for 3 s for a container that is worked on, and isolates its interface by a later look", async () => {
+    it("waits for 3 s for a container that is worked on, and isolates its interface by a later check", async () => {
         await pass(600_000);
         deleteNode();
         await pass(235_000);
@@ -205,7 +205,7 @@ describe("an agent whose Node is gone", () => {
         expect(api.requests).toHaveLength(2);
     });
 
-    it("claims nothing while nobody says whether the deleted Node is back", async () => {
+    it("claims nothing while nothing reports whether the deleted Node is back", async () => {
         deleteNode();
         api.fault = () => ({ refuse: unauthorized });
         await expect(node.confirm(signal)).rejects.toMatchObject({
@@ -236,7 +236,7 @@ describe("an agent whose Node is gone", () => {
         expect(wiring.cut.size).toBe(2);
     });
 
-    it("leaves it to the allocation when nobody answers and nobody said that its Node is gone", async () => {
+    it("leaves it to the allocation when nobody answers and nothing reported that its Node is gone", async () => {
         await clock.advance(1_000_000);
         nodes.upToDateAt = 0;
         api.fault = () => ({ refuse: unauthorized });
@@ -321,7 +321,7 @@ describe("an agent whose Node is gone", () => {
         expect(node.isGone).toBe(false);
     }
 
-    it.each(["asks before it claims", "looks"])(
+    it.each(["asks before it claims", "checks"])(
         "believes the next list more than an answer before it: it %s, and the Node is gone again, which is no change to deliver",
         async (when) => {
             await node.known(signal);
@@ -330,7 +330,7 @@ describe("an agent whose Node is gone", () => {
             api.remove(nodeResource, "a");
             await clock.advance(1_000);
             nodes.upToDateAt = clock.monotonic();
-            if (when === "looks") await node.check(wiring, signal);
+            if (when === "checks") await node.check(wiring, signal);
             else await expect(node.confirm(signal)).rejects.toMatchObject({ code: "NODE_GONE" });
             expect(node.isGone).toBe(true);
             await pass(235_000);

@@ -75,7 +75,7 @@ describe("a pass of the reconcile of allocations", () => {
         answer.resolve();
     });
 
-    it("keeps a DEL waiting for 3 s at most while it frees an unused claim and the API server goes away", async () => {
+    it("keeps a DEL waiting for 3 s at most while it frees an unused allocation and the API server goes away", async () => {
         await node.claimed("p1");
         await node.reconcile();
         node.cluster.api.fault = (method) => (method === "delete" ? { refuse: away() } : undefined);
@@ -90,7 +90,7 @@ describe("a pass of the reconcile of allocations", () => {
         await begun.outcome;
     });
 
-    it("waits for 3 s for the container of an unused claim, and goes on with the others", async () => {
+    it("waits for 3 s for the container of an unused allocation, and goes on with the others", async () => {
         await node.claimed("p1");
         await node.claimed("p2");
         await node.reconcile();

@@ -53,7 +53,7 @@ describe("events of pool allocation", () => {
         expect(recorded[1]).toEqual(recorded[0]);
     });
 
-    it("say by reason and action what the agent was at, and as warnings what somebody has to see to", () => {
+    it("report by reason and action what the agent did, and as warnings what needs a user's attention", () => {
         events.allocationFailed(pod, new Error("why"), sandbox);
         events.waiting(pod, "not reserved yet");
         events.notRouted(pod, [claimed("10.2.0.9"), claimed("fd02::9")]);
@@ -67,7 +67,7 @@ describe("events of pool allocation", () => {
             "Normal PoolAddressNotRouted AllocateIP",
             "Warning AddressHeldElsewhere Isolate",
             "Warning AddressHeldElsewhere Isolate",
-            "Warning AddressHeldElsewhere CompareClaims",
+            "Warning AddressHeldElsewhere CompareAllocations",
             "Warning PoolChanged ComparePool",
         ]);
         const notes = recorded.map(({ note }) => note);
@@ -89,7 +89,7 @@ describe("events of pool allocation", () => {
             "d41d8cd98f00",
         ],
         ["a UID of its manifest, which is not that of its mirror Pod", "own-uid", "uid-mirror"],
-    ])("say of a static Pod what to do on its Node: %s", (_, uid, objectUid) => {
+    ])("name what to do on the Node of a static Pod: %s", (_, uid, objectUid) => {
         events = new PodEvents({ record: (event) => void recorded.push(event), objectUid: () => objectUid });
         const one = { ...pod, uid };
         events.heldElsewhere(one, "10.2.0.9", "Pod a/b");
@@ -106,7 +106,7 @@ describe("events of pool allocation", () => {
         expect(recorded.map(({ note }) => note).join()).not.toMatch(/delete/i);
     });
 
-    it("say of another Pod to delete it, also while its UID is not known", () => {
+    it("ask to delete another Pod, also while its UID is not known", () => {
         for (const one of [pod, { ...pod, uid: "" }]) {
             events.heldElsewhere(one, "10.2.0.9", "Pod a/b");
             events.staysIsolated(one, "10.2.0.9");
@@ -121,7 +121,7 @@ describe("events of pool allocation", () => {
         expect(notes.slice(3)).toEqual(notes.slice(0, 3));
     });
 
-    it("say once a Pod how far its addresses reach, also of Pods whose UID nobody knows", () => {
+    it("report once a Pod how far its addresses reach, also for Pods whose UID is not known", () => {
         const eventCount = (one: NamedPodUid): number => {
             recorded = [];
             events.notRouted(one, [claimed("10.2.0.9")]);

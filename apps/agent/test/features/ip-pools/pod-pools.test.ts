@@ -165,7 +165,7 @@ describe("which Pod it is", () => {
         expect(agent.pools.pods.objectUid({ ...identity, uid: "hash" })).toBe("u");
     });
 
-    it("is asked for when the cache lacks it, has another of the name, or CNI tells no UID", async () => {
+    it("is asked for when the cache lacks it, has another of the name, or CNI passes no UID", async () => {
         addNamespace("pool2");
         await start();
         cluster.api.holdEvents();
@@ -229,7 +229,7 @@ describe("which Pod it is", () => {
     });
 });
 
-describe("what the Namespace says", () => {
+describe("what the Namespace specifies", () => {
     it("is asked live when the cache knows of no annotation: it may have come with the Pod", async () => {
         addNamespace();
         addPod();

@@ -153,14 +153,14 @@ describe("PoolCache", () => {
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
     });
 
-    it("tells which pool has an address", async () => {
+    it("finds which pool has an address", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         addPool("pool2", "10.0.1.0", "10.0.1.9");
         await eventually(() => cache.poolOf(parseIp("10.0.1.9")) === "pool2");
         expect(cache.poolOf(parseIp("10.0.2.9"))).toBeUndefined();
     });
 
-    it("tells which pools overlap with one", async () => {
+    it("finds which pools overlap with one", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         addPool("pool2", "10.0.0.9", "10.0.1.9");
         addPool("pool3", "10.0.2.0", "10.0.2.9");
@@ -176,7 +176,7 @@ describe("PoolCache", () => {
         expect(known?.pool.problems).not.toEqual([]);
     });
 
-    it("says which pools have a range in a prefix, each once", async () => {
+    it("finds which pools have a range in a prefix, each once", async () => {
         const ipRanges = [
             { start: "10.0.0.0", end: "10.0.0.9", gateway: "10.0.255.1", prefixLength: 16 },
             { start: "10.0.0.20", end: "10.0.0.29", gateway: "10.0.255.1", prefixLength: 16 },
@@ -189,7 +189,7 @@ describe("PoolCache", () => {
         expect(cache.poolsWithin(parsePrefix("10.0.3.0/24"))).toEqual([]);
     });
 
-    it("says that a pool is missing only when it knows, and tells of one that the watch has told", async () => {
+    it("reports that a pool is missing only once it is synced, and finds one that the watch has reported", async () => {
         expect([cache.isMissing("pool1"), cache.known("pool1")]).toEqual([false, undefined]);
         await cache.synced(limit());
         expect(cache.isMissing("pool1")).toBe(true);
@@ -242,7 +242,7 @@ describe("PoolCache", () => {
         expect(cache.serviceCidrs?.map(formatPrefix)).toEqual(["10.96.0.0/16"]);
     });
 
-    it("says what the API server reported while not everything is known, and nothing once it is", async () => {
+    it("reports what the API server reported while not everything is known, and nothing once it is", async () => {
         await cache.close();
         const forbidden = new KubeError("FORBIDDEN", "no permission");
         let isRefused = true;

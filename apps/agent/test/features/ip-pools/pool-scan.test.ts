@@ -147,7 +147,7 @@ describe("a list of a whole pool", () => {
 });
 
 describe("a number below a bound", () => {
-    it("is any of them, also beyond what a double tells exactly, and never the bound", () => {
+    it("is any of them, also beyond what a double holds exactly, and never the bound", () => {
         expect(randomBelow(10n, () => 0)).toBe(0n);
         expect(randomBelow(10n, () => 0.55)).toBe(5n);
         expect(randomBelow(10n, () => 0.999_999)).toBe(9n);

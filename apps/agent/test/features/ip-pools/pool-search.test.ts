@@ -206,7 +206,7 @@ describe("PoolSearch", () => {
         expect(found).toHaveLength(6);
     });
 
-    it("works in ranges of any size without looking at their addresses", async () => {
+    it("works in ranges of any size without visiting their addresses", async () => {
         const target = pool("fd00::2:0:0:0:0", "fd00::ffff:ffff:ffff:ffff:ffff");
         const found = await tried(search(), target, 3);
         expect(found.every((ip) => target.usable.has(parseIp(ip)))).toBe(true);
@@ -236,7 +236,7 @@ describe("PoolSearch", () => {
         expect(found.length).toBeGreaterThan(0);
     });
 
-    it("does not list while the views tell all", async () => {
+    it("does not list while the views are complete", async () => {
         const one = search();
         const target = pool("10.0.0.0", "10.0.0.255");
         api.put(ipPools, { metadata: { name: "pool1" } });

@@ -101,27 +101,27 @@ describe("PoolCache", () => {
         expect(cache.poolOf(parseIp("10.0.0.4"))).toBeUndefined();
     });
 
-    it("looks live at what the API server has, not at what was reported last, and keeps it", async () => {
+    it("reads live what the API server has, not at what was reported last, and keeps it", async () => {
         api.found = pool(100, 1, "10.0.0.3", "u0");
         expect(await live()).toBe("1 10.0.0.1-10.0.0.3");
         expect(known()).toBe("1 10.0.0.1-10.0.0.3");
     });
 
-    it("forgets a pool by a list that lacks it, although a live look found a newer one", async () => {
+    it("forgets a pool by a list that lacks it, although a live read found a newer one", async () => {
         api.found = pool(600, 6, "10.0.0.6");
         expect(await live()).toBe("6 10.0.0.1-10.0.0.6");
         api.restore();
         await eventually(() => known() === undefined);
     });
 
-    it("is as a list says, although a live look found a newer one", async () => {
+    it("is as in a list, although a live read found a newer one", async () => {
         api.found = pool(600, 6, "10.0.0.6");
         await live();
         api.restore(pool(550, 4, "10.0.0.5"));
         await eventually(() => known() === "4 10.0.0.1-10.0.0.5");
     });
 
-    it("forgets a pool that only a live look found by a list that lacks it, to which that is no change", async () => {
+    it("forgets a pool that only a live read found by a list that lacks it, to which that is no change", async () => {
         api.send("DELETED", pool(501, 5, "10.0.0.9"));
         await eventually(() => known() === undefined);
         api.found = pool(600, 1, "10.0.0.6", "u2");
@@ -132,7 +132,7 @@ describe("PoolCache", () => {
         expect([cache.poolOf(parseIp("10.0.0.4")), cache.isMissing("pool1")]).toEqual([undefined, true]);
     });
 
-    it("is as a list says that shows no change, although a live look found a newer one", async () => {
+    it("is as in a list that shows no change, although a live read found a newer one", async () => {
         api.found = pool(600, 6, "10.0.0.6");
         await live();
         expect(known()).toBe("6 10.0.0.1-10.0.0.6");
@@ -140,7 +140,7 @@ describe("PoolCache", () => {
         await eventually(() => known() === "5 10.0.0.1-10.0.0.9");
     });
 
-    it("keeps what a live look found while the watch reports what was before", async () => {
+    it("keeps what a live read found while the watch reports what was before", async () => {
         api.found = pool(600, 6, "10.0.0.6");
         await live();
         api.send("MODIFIED", pool(550, 5, "10.0.0.5"));
@@ -152,7 +152,7 @@ describe("PoolCache", () => {
         await eventually(() => known() === "8 10.0.0.1-10.0.0.8");
     });
 
-    it("keeps what the watch reports while a live look is under way", async () => {
+    it("keeps what the watch reports while a live read is under way", async () => {
         api.found = pool(600, 6, "10.0.0.6");
         api.before = async () => {
             api.send("MODIFIED", pool(601, 7, "10.0.0.7"));
@@ -162,7 +162,7 @@ describe("PoolCache", () => {
         expect(known()).toBe("7 10.0.0.1-10.0.0.7");
     });
 
-    it("is as the watch reports again when a live look finds nothing", async () => {
+    it("is as the watch reports again when a live read finds nothing", async () => {
         api.found = pool(600, 1, "10.0.0.6", "u2");
         await live();
         api.found = undefined;

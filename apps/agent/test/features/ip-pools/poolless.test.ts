@@ -94,7 +94,7 @@ describe("an address in use that is in no IPPool and has no allocation", () => {
 });
 
 describe("an address in no IPPool that is in the podCIDR of another Node", () => {
-    it("is isolated, told on its Pod which Node has it, once; and connected again when none has", async () => {
+    it("is isolated, reported on its Pod with the Node that has it, once; and connected again when none has", async () => {
         await node.reconcile();
         node.agent.nodes.put("b", { podCIDRs: ["10.9.0.0/24"] });
         await node.reconcile(3);

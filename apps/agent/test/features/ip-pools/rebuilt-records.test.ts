@@ -30,7 +30,7 @@ describe("a record that was rebuilt from little, and names no Pod", () => {
         expect(node.cluster.allocations()).toEqual([]);
     });
 
-    it("says of two ADDs of the Pod which claim is in use, and the other is freed although the Pod lives", async () => {
+    it("reports which allocation of two ADDs of the Pod is in use, and the other is freed although the Pod lives", async () => {
         node.addPod("p1");
         const [address] = await node.claimed("p1");
         if (address === undefined) throw new Error("nothing was claimed");

@@ -30,12 +30,12 @@ let finds: string[];
 let state: NodeState;
 let holders: ReservationHolders;
 
-function claim(ip: string, o: { index?: number; pool?: string; who?: Holder } = {}): IpAllocation {
+function allocation(ip: string, o: { index?: number; pool?: string; who?: Holder } = {}): IpAllocation {
     const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: o.index ?? 2 } as const;
     return newAllocation(parseIp(ip), o.pool ?? "pool1", o.who ?? earlier, { owner });
 }
 
-const put = (ip: string, o?: Parameters<typeof claim>[1]): unknown => api.put(ipAllocations, claim(ip, o));
+const put = (ip: string, o?: Parameters<typeof allocation>[1]): unknown => api.put(ipAllocations, allocation(ip, o));
 const explain = async (change: Partial<MissingAddress> = {}): Promise<string> => {
     const { code, message } = await holders.explain({ ...missing, ...change }, holder, limit());
     return `${code} ${message}`;
@@ -70,8 +70,8 @@ describe("why an ordinal lacks its address", () => {
 
     it("is the earlier Pod of this Node, whose address of that family is known without a question", async () => {
         own = [
-            claim("fd02::9", { who: { ...earlier, nodeName: "a" } }),
-            claim("10.2.0.9", { who: { ...earlier, nodeName: "a" } }),
+            allocation("fd02::9", { who: { ...earlier, nodeName: "a" } }),
+            allocation("10.2.0.9", { who: { ...earlier, nodeName: "a" } }),
         ];
         expect(await explain()).toBe(
             "NOT_RESERVED address 10.2.0.9 of IPPool pool1, kept for ordinal 2 of StatefulSet ns/web, is still held by the earlier Pod ns/web-2 with UID old on this Node; it comes free when kubelet has removed the container of that Pod. If it does not within minutes, see the logs of kubelet and of antrea-agent on Node a",
@@ -108,7 +108,7 @@ describe("why an ordinal lacks its address", () => {
         expect(await explain()).toMatch(text);
     });
 
-    it("is sought among all claims of sets of that name once, and then by the one that was found", async () => {
+    it("is sought among all allocations of sets of that name once, and then by the one that was found", async () => {
         put("10.2.0.7", { index: 1 });
         put("10.2.0.8", { pool: "another" });
         put("10.2.0.9", { pool: "pool2" });

@@ -71,7 +71,7 @@ describe("the Pod of an ordinal", () => {
         reserve("10.2.0.13", 3);
         await after.claim("web-3", { ...ask, statefulSet: { name: "web", ordinal: 3 } });
         await before.release("web-2");
-        // until the watch has told of it
+        // until the watch has reported it
         await sleep(50);
         const pod = { namespace: "default", name: "web-2", uid: "next" };
         expect(await after.claim("web-2", { ...ask, pod })).toEqual(["10.2.0.12"]);
@@ -105,7 +105,7 @@ describe("the Pod of an ordinal", () => {
         expect(cluster.allocations()).toMatchObject([{ spec: { pool: "pool2", poolUID: uid, poolGeneration: 2 } }]);
     });
 
-    it("waits on when another has taken the reservation that its watch still tells of", async () => {
+    it("waits on when another has taken the reservation that its watch still reports", async () => {
         reserve("10.2.0.12");
         const agent = cluster.agent("a");
         await agent.pools.synced(AbortSignal.timeout(60_000));
@@ -327,7 +327,7 @@ describe("the Pod of an ordinal", () => {
         expect(cluster.api.requests.filter((one) => one.includes("spec.state=Allocated"))).toHaveLength(1);
     });
 
-    it("that fails again and again asks once, and only for claims of its StatefulSet", async () => {
+    it("that fails again and again asks once, and only for allocations of its StatefulSet", async () => {
         const clock = new ManualClock();
         for (let at = 1; at < 200; at += 1) {
             const holder = {

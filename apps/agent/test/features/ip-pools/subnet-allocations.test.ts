@@ -87,7 +87,7 @@ async function check(times = 1): Promise<void> {
     for (let at = 0; at < times; at += 1) await agent.pools.podCidrs.check(wiring, AbortSignal.timeout(60_000));
 }
 
-/** A look that does not come to its end, and so is repeated soon. */
+/** A check that does not come to its end, and so is repeated soon. */
 async function failedCheck(): Promise<void> {
     await expect(check()).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
 }
@@ -121,7 +121,7 @@ beforeEach(async () => {
 afterEach(() => cluster[Symbol.asyncDispose]());
 
 describe("an allocation of an address that a Pod has from the Node's subnet", () => {
-    it("isolates that Pod, and no other, and says on it which pool and which Pod have the address", async () => {
+    it("isolates that Pod, and no other, and reports on it which pool and which Pod have the address", async () => {
         claim(inUse);
         await check(3);
         expect([...wiring.isolated]).toEqual(["c-web"]);
@@ -204,7 +204,7 @@ describe("an allocation of an address that a Pod has from the Node's subnet", ()
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
     });
 
-    it("is looked at again when the API server does not answer", async () => {
+    it("is checked again when the API server does not answer", async () => {
         claim(inUse);
         await eventually(() => notified === 1);
         cluster.api.fault = (method) => (method === "find" ? { refuse: away() } : undefined);
@@ -230,7 +230,7 @@ describe("an allocation of an address that a Pod has from the Node's subnet", ()
         expect([agent.events.length, await heldElsewhere()]).toEqual([1, 1]);
     });
 
-    it("keeps no look at other Pods from its end when one cannot be isolated", async () => {
+    it("keeps no check of other Pods from its end when one cannot be isolated", async () => {
         claim(inUse);
         claim("10.10.1.21");
         let failed = 0;
@@ -320,7 +320,7 @@ describe("an isolated Pod of the Node's subnet", () => {
         await agent.pools.podCidrs.guard(podCidrs, AbortSignal.timeout(50)).catch(() => undefined);
         await failedCheck();
         expect([...wiring.isolated]).toEqual(["c-web"]);
-        // Its watch knows nothing yet; a live look does.
+        // Its watch knows nothing yet; a live read does.
         cluster.api.fault = (method) => (method === "find" ? undefined : { refuse: away() });
         await check(2);
         expect([...wiring.isolated]).toEqual(["c-web"]);
@@ -341,7 +341,7 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
         expect([wiring.done, agent.events]).toEqual([[], []]);
     });
 
-    it("is isolated when another Node has it, and told which, once; no other Pod is", async () => {
+    it("is isolated when another Node has it, and reported with that Node, once; no other Pod is", async () => {
         nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
         await check(3);
         expect([...wiring.isolated]).toEqual(["c-kept"]);
@@ -515,7 +515,7 @@ describe("what was reported of an interface", () => {
         claim(inUse);
         await check(2);
         const reportedActions = agent.events.map(({ regarding, action }) => `${regarding.name} ${action}`);
-        expect(reportedActions).toEqual(["web Isolate", "db Isolate", "web CompareClaims", "web Isolate"]);
+        expect(reportedActions).toEqual(["web Isolate", "db Isolate", "web CompareAllocations", "web Isolate"]);
     });
 
     it("is in the log, with the Pod, the address, the pool and who has it", async () => {

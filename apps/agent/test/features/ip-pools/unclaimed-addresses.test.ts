@@ -63,7 +63,7 @@ beforeEach(() => {
     });
 });
 
-/** As a pass looks at an interface that has neither claim nor pool: whether it may have its traffic. */
+/** As a pass checks an interface that has neither allocation nor pool: whether it may have its traffic. */
 async function check(of: PoolInterface = wired): Promise<boolean> {
     const wasIsolated = isolated.has(of.containerId);
     if (await unclaimed.isolateIfElsewhere(of, ip, { pool: undefined, wasIsolated })) return false;
@@ -72,7 +72,7 @@ async function check(of: PoolInterface = wired): Promise<boolean> {
     return isFree;
 }
 
-describe("an isolated interface whose address has neither claim nor pool", () => {
+describe("an isolated interface whose address has neither allocation nor pool", () => {
     it("returns when it was isolated for a podCIDR that is gone", async () => {
         holder = "b";
         expect([await check(), isolated.size]).toEqual([false, 1]);
@@ -154,7 +154,7 @@ describe("the log", () => {
         expect(log.records[0]).toMatchObject({ ...pod, holder: expect.stringContaining("default/p2") });
     });
 
-    it("says once that an interface stays isolated", async () => {
+    it("reports once that an interface stays isolated", async () => {
         isolated.add("c-p1");
         await check();
         await check();
@@ -164,7 +164,7 @@ describe("the log", () => {
         expect(log.records[0]).toMatchObject(pod);
     });
 
-    it("says who has the address, that nothing determines it, and who has it then: each once", async () => {
+    it("reports who has the address, that nothing determines it, and who has it then: each once", async () => {
         const messages = (): number[] => [log.messages("error").length, log.messages("warn").length];
         await unclaimed.isolateFor(wired, ip, anothers);
         await unclaimed.isolateFor(wired, ip, anothers);

@@ -66,7 +66,7 @@ it.each<[string, string | undefined, string | undefined]>([
     ]);
 });
 
-it("a static Pod's says what to do with its manifest", async () => {
+it("a static Pod's reports what to do with its manifest", async () => {
     const mirror = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
     await change("updated", podWith("net2", "web", mirror), podWith("net1", "web", mirror));
     expect(recorded.map(({ note }) => note)).toEqual([

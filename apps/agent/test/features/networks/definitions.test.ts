@@ -53,7 +53,7 @@ it("asks again after a failure", async () => {
     expect(kube.requests).toHaveLength(3);
 });
 
-it("says of a network that is not there how it comes to be, whether the network or its definition is missing", async () => {
+it("reports how a network that is not there comes to be, whether the network or its definition is missing", async () => {
     // The server answers 404 in both cases.
     await expect(definitions.find("default", "net2")).rejects.toMatchObject({
         name: "NetworksError",
@@ -65,7 +65,7 @@ it("says of a network that is not there how it comes to be, whether the network 
     });
 });
 
-it("says which network could not be read and why, to try again", async () => {
+it("reports which network could not be read and why, to try again", async () => {
     kube.before = () => Promise.reject(new KubeError("CONNECTION_FAILED", "no connection"));
     const error: unknown = await definitions.find("default", "net1").catch((cause: unknown) => cause);
     expect(error).toMatchObject({ name: "NetworksError", code: "API_AWAY", fault: "timeout" });

@@ -447,7 +447,7 @@ describe("a refusal is the error of the ADD and one event with the same text", (
         expect(await failures("API_AWAY")).toBe(1);
     });
 
-    it("but after what is said of other plugins", async () => {
+    it("but after what is reported of other plugins", async () => {
         bridge.problem = "none";
         kube.addPod("macnet,net2");
         await expect(plan()).rejects.toMatchObject({ code: "NO_BRIDGE" });

@@ -301,7 +301,7 @@ describe("what cannot be written in time", () => {
         expect([reports.isPending, pod.text]).toEqual([false, undefined]);
     });
 
-    it("is replaced by what a later ADD of the container says", async () => {
+    it("is replaced by what a later ADD of the container reports", async () => {
         refuse();
         await reports.report({ ...wired, mtu: 1300 });
         await reports.report(wired);

@@ -63,7 +63,7 @@ describe("routes to peers in mode noEncap", () => {
         ["without podCIDRs", node("a", [], ["192.0.2.2"]), "has no spec.podCIDRs"],
         ["with a broken podCIDR", node("a", ["10.1.1.0/99"], ["192.0.2.2"]), "10.1.1.0/99"],
         ["with our podCIDR", node("a", ["10.1.0.0/24"], ["192.0.2.2"]), "also that of Node self"],
-    ])("a peer %s gets none, and it is said", (_, peer, words) => {
+    ])("a peer %s gets none, and it is reported", (_, peer, words) => {
         const found = routesToPeers(own, [self, peer], routed);
         expect(found.routes).toEqual([]);
         expect(found.problems).toEqual([{ node: "a", problem: expect.stringContaining(words) }]);
@@ -152,7 +152,7 @@ describe("tunnels to peers", () => {
         ]);
     });
 
-    it("a Node without an address of the tunnels' family gets none, and that is said", () => {
+    it("a Node without an address of the tunnels' family gets none, and that is reported", () => {
         const found = routesToPeers(own, [self, node("a", ["fd00:2::/64"], ["2001:db8::2"])], tunnelled);
         expect(found).toMatchObject({
             routes: [],
@@ -160,7 +160,7 @@ describe("tunnels to peers", () => {
         });
     });
 
-    it("a thousand Nodes are looked through in no time, again and again", () => {
+    it("a thousand Nodes are searched in no time, again and again", () => {
         const many = Array.from({ length: 1000 }, (_, index) =>
             node(
                 `n${index}`,

@@ -289,7 +289,7 @@ it("writes what changed and nothing else", async () => {
     nodes = [self, peer, node("b", ["10.1.2.0/24"], ["192.0.2.4"])];
     await agent.pass();
     expect(flowTable.asked()).toEqual(["set peer/a", "set peer/b"]);
-    // A look at what is there would put this one back.
+    // A check of what is there would put this one back.
     ip("route", "del", "10.1.2.0/24");
 
     nodes = [self, node("a", ["10.1.1.0/24", "fd00:2::/64"], ["192.0.2.3", "2001:db8::3"]), nodes[2] ?? peer];

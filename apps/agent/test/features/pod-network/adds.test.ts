@@ -119,7 +119,7 @@ describe("an ADD under way", () => {
         expect(only().addedAt).toBe(10);
     });
 
-    it("that was stopped says by whom, and whose fault that is", async () => {
+    it("that was stopped reports by whom, and whose fault that is", async () => {
         const away = new AntreaError("SHUTDOWN", "environment", "the agent ends");
         for (const [reason, fault] of [
             [away, "environment"],
@@ -169,7 +169,14 @@ describe("an ADD under way", () => {
         await deleted;
         resolve(undefined);
         await expect(adding).rejects.toMatchObject({ code: "DELETED_MEANWHILE", fault: "caller" });
-        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], flows: 0, links: [], claims: [], routes: [] });
+        expect(node.taken()).toMatchObject({
+            interfaces: 0,
+            ports: [],
+            flows: 0,
+            links: [],
+            allocations: [],
+            routes: [],
+        });
     });
 
     it("leaves link and port of somebody else alone that have the name of its own", async () => {
@@ -179,14 +186,14 @@ describe("an ADD under way", () => {
             node.putLink(name, "uplink of the printer");
             node.stored.set(name, { name, ofPort: 3, externalIds: new Map() });
             await expect(node.add()).rejects.toMatchObject({ code: "NAME_TAKEN" });
-            expect(node.taken()).toMatchObject({ addresses: 0, interfaces: 0, claims: [] });
+            expect(node.taken()).toMatchObject({ addresses: 0, interfaces: 0, allocations: [] });
             expect(node.network.ofPorts.used.size).toBe(0);
             expect(node.links.get(name)?.alias).toBe("uplink of the printer");
             if (!pools) expect(node.stored.has(name)).toBe(true);
         }
     });
 
-    it("tells the log who has which address", async () => {
+    it("logs who has which address", async () => {
         await node.add();
         expect(log.find(({ message }) => message === "Pod interface added")).toMatchObject({
             level: "info",
@@ -329,10 +336,10 @@ describe("a DEL", () => {
 
     it("of an interface on another network, which the agent does not make now, leaves what is in use until the container ends", async () => {
         await node.add();
-        const { claims } = node.taken();
-        expect(claims).not.toEqual([]);
+        const { allocations } = node.taken();
+        expect(allocations).not.toEqual([]);
         await node.network.delete(first, "net1");
-        expect(node.taken().claims).toEqual(claims);
+        expect(node.taken().allocations).toEqual(allocations);
     });
 
     it("that waits for other work is left to the reconcile, and the log reports whose it is and why", async () => {
@@ -353,7 +360,7 @@ describe("a DEL", () => {
         resolve(undefined);
         await working;
         await node.reconciler.reconcile(new AbortController().signal);
-        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], allocations: [] });
     });
 
     it("that OVS kept from its end is not undone by putting the interface in place again", async () => {

@@ -199,7 +199,7 @@ describe("an isolated interface, while the API server is away", () => {
         const jobs = new Jobs({ logger: silentLogger });
         const wiring = poolWiring({ podInterfaces: node.podInterfaces, control: node.network, netlink: node.netlink });
         const ovs = jobs.every("ovs", 60_000, (limit) => node.reconciler.reconcile(limit));
-        const allocations = jobs.every("claims", 60_000, (limit) => pools.agent.pools.reconcile(wiring, limit));
+        const allocations = jobs.every("allocations", 60_000, (limit) => pools.agent.pools.reconcile(wiring, limit));
         pools.cluster.api.fault = () => ({ refuse: away() });
         jobs.start();
         await eventually(() => pools.cluster.api.requests.some((one) => one.startsWith("find ipallocations")));

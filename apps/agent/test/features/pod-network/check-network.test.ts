@@ -142,7 +142,7 @@ describe("CHECK of an interface on another network", () => {
         ],
         [
             "its allocation is another's",
-            "CLAIM",
+            "ALLOCATION",
             "192.168.100.2 is allocated to default/db-0",
             () => (allocationProblem = "192.168.100.2 is allocated to default/db-0"),
         ],
@@ -152,7 +152,7 @@ describe("CHECK of an interface on another network", () => {
             `namespace ${netns} has no interface eth1`,
             () => networks.node.links.delete(record.hostIfName),
         ],
-    ])("says it when %s: %s", async (_, code, what, change) => {
+    ])("reports it when %s: %s", async (_, code, what, change) => {
         await change();
         await expect(check()).rejects.toMatchObject({
             name: "CheckError",
@@ -162,7 +162,7 @@ describe("CHECK of an interface on another network", () => {
         });
     });
 
-    it("says it when the namespace is another, is gone, or has no such interface", async () => {
+    it("reports it when the namespace is another, is gone, or has no such interface", async () => {
         await expect(check({ netns: "/run/netns/other" })).rejects.toMatchObject({ code: "NETNS" });
         networks.node.inside.remove(netns, "eth1");
         await expect(check()).rejects.toMatchObject({ code: "INTERFACE" });
@@ -170,12 +170,12 @@ describe("CHECK of an interface on another network", () => {
         await expect(check()).rejects.toMatchObject({ code: "NETNS", cause: expect.any(NetlinkError) });
     });
 
-    it("says it when the runtime believes in other addresses", async () => {
+    it("reports it when the runtime believes in other addresses", async () => {
         const previous = [{ ip: parseIp("192.168.100.3"), prefixLength: 24 }];
         await expect(check({ previous })).rejects.toMatchObject({ code: "PREV_RESULT" });
     });
 
-    it("of a virtual function looks for neither a host end nor a port", async () => {
+    it("of a virtual function searches for neither a host end nor a port", async () => {
         await begin({ device });
         await check({}, () => {
             throw new Error("nobody needs to know");

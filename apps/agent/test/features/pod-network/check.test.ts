@@ -115,13 +115,13 @@ describe("CHECK of an interface", () => {
         expect(opened).toEqual([record.netns]);
     });
 
-    it("says it when the namespace goes while it checks", async () => {
+    it("reports it when the namespace goes while it checks", async () => {
         const gone = new NetlinkError("ENOENT", "environment", "no such file");
         node.netnsIdFailure = gone;
         await expect(check()).rejects.toMatchObject({ code: "NETNS", cause: gone });
     });
 
-    it("looks into the namespace that the runtime names when the record lost it, and the other way round", async () => {
+    it("checks the namespace that the runtime names when the record lost it, and the other way round", async () => {
         node.record = { ...record, netns: "" };
         await check();
         node.record = record;
@@ -275,7 +275,7 @@ describe("CHECK of an interface", () => {
         ],
         [
             "its allocation is another's",
-            "CLAIM",
+            "ALLOCATION",
             () => (node.allocationProblem = "10.10.1.5 is claimed by default/db-0"),
             "10.10.1.5 is claimed by default/db-0",
         ],
@@ -293,7 +293,7 @@ describe("CHECK of an interface", () => {
         ],
     ];
 
-    it.each(wrong)("says it when %s: %s", async (_, code, change, what) => {
+    it.each(wrong)("reports it when %s: %s", async (_, code, change, what) => {
         change(node);
         await expect(check()).rejects.toMatchObject({
             name: "CheckError",
@@ -307,7 +307,7 @@ describe("CHECK of an interface", () => {
         node.allocationProblem = "10.10.1.5 is claimed by default/db-0";
         node.record = { ...record, isolated: true };
         node.flows = [];
-        await expect(check()).rejects.toMatchObject({ code: "CLAIM" });
+        await expect(check()).rejects.toMatchObject({ code: "ALLOCATION" });
         node.failure = new NetlinkError("EACCES", "environment", "not allowed");
         await expect(check()).rejects.toMatchObject({ code: "NETNS", cause: node.failure });
     });

@@ -23,7 +23,7 @@ let other: TestPoolAgent;
 let pods: TestPod[];
 let checking: Promise<unknown>;
 
-/** Both halves of an agent, as compose.ts puts them together: the wiring, and the look at claims. */
+/** Both halves of an agent, as compose.ts puts them together: the wiring, and the check of allocations. */
 async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
     nodes = new TestNodes([{ metadata: { name: "here" }, spec: { podCIDRs: cidrs } }]);
     allocations = cluster.agent("here", { nodes });
@@ -111,7 +111,7 @@ afterEach(async () => {
 });
 
 describe("an address of the Node's subnet that is in use and is claimed from a pool", () => {
-    it("has one user: the Pod here is isolated at once, told on it, and connected when the allocation goes", async () => {
+    it("has one user: the Pod here is isolated at once, reported on it, and connected when the allocation goes", async () => {
         const web = await added("web");
         const db = await added("db");
         expect([nodePings(web.ip), nodePings(db.ip)]).toEqual([true, true]);

@@ -22,14 +22,14 @@ import {
     type PlannedNetwork,
 } from "../../../src/platform/pod-interfaces/index.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
-import { FakeNetworkClaims } from "../../support/network-allocations.ts";
+import { FakeNetworkAllocations } from "../../support/network-allocations.ts";
 import { testBootId } from "../../support/records.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
 
 /** A virtual function of the Node. */
 export const device: FunctionDevice = { bus: "pci", id: "0000:af:06.0", linkName: "ens1f0v0", linkMtu: 9000 };
 
-/** The plan of an interface, of a network of the same name; with `pool` it gets an address of that pool, see FakeNetworkClaims. */
+/** The plan of an interface, of a network of the same name; with `pool` it gets an address of that pool, see FakeNetworkAllocations. */
 export function planOf(
     ifName: string,
     { pool, ...change }: Partial<PlannedNetwork> & { readonly pool?: string } = {},
@@ -64,7 +64,7 @@ export class FakeNetworks {
     readonly log: LogEntry[] = [];
     /** The ports of the bridge. */
     readonly ports = new Map<string, NetworkPort>();
-    readonly claims = new FakeNetworkClaims();
+    readonly allocations = new FakeNetworkAllocations();
     /** The namespaces that have virtual functions, by the device; the Node has the others. */
     readonly taken = new Map<string, string>();
     /** "number MAC addresses" of each announcement. */
@@ -158,7 +158,7 @@ export class FakeNetworks {
         return {
             interfaces: this.table.list().map(({ record }) => record.ifName),
             ports: [...this.ports.values()].map(({ externalIds }) => externalIds.get("if-dev")),
-            addresses: [...this.claims.held.keys()],
+            addresses: [...this.allocations.held.keys()],
             functions: [...this.taken.keys()],
         };
     }
@@ -177,7 +177,7 @@ export class FakeNetworks {
             table: this.table,
             ports: this.hasBridge ? this.#bridge(node) : undefined,
             functionLinks: this.#functionLinks(node),
-            claims: this.hasPools ? this.#claims(node) : undefined,
+            allocations: this.hasPools ? this.#allocations(node) : undefined,
             announce: ({ ofPort, mac, ips }) =>
                 void this.announced.push(`${ofPort} ${mac} ${ips.map(formatIp).join(" ")}`),
             plan: () => node.steps.run("plan", () => this.plans),
@@ -197,7 +197,16 @@ export class FakeNetworks {
     ): Pick<PodNetworkComponents, "further" | "planNetworks" | "networksHash" | "networksFailed" | "reportNetworks"> {
         const { podInterfaces, inside: namespaces, clock, netlink } = node;
         const logger = listLogger(this.log);
-        const { table, ports, functionLinks: links, claims: pools, announce, plan, hashOf, failed } = this.ofPods(node);
+        const {
+            table,
+            ports,
+            functionLinks: links,
+            allocations: pools,
+            announce,
+            plan,
+            hashOf,
+            failed,
+        } = this.ofPods(node);
         this.#single = undefined;
         const functions = new FunctionWiring(
             {
@@ -297,18 +306,18 @@ export class FakeNetworks {
         };
     }
 
-    #claims({ steps }: FakeNode): FurtherInterfacesComponents["pools"] {
-        const { claims } = this;
+    #allocations({ steps }: FakeNode): FurtherInterfacesComponents["pools"] {
+        const { allocations } = this;
         return {
             claimForNetwork: (asked, signal) =>
-                steps.run("claim network", () => claims.claimForNetwork(asked, signal), signal),
+                steps.run("claim network", () => allocations.claimForNetwork(asked, signal), signal),
             // Never rejects: what it cannot do, the reconcile of allocations does.
             release: (attachment) =>
-                steps.run("release network", () => claims.release(attachment)).catch(() => undefined),
-            hasAllocations: (holder, ips) => claims.hasAllocations(holder, ips),
-            networkInterfacesOf: (containerId) => claims.networkInterfacesOf(containerId),
+                steps.run("release network", () => allocations.release(attachment)).catch(() => undefined),
+            hasAllocations: (holder, ips) => allocations.hasAllocations(holder, ips),
+            networkInterfacesOf: (containerId) => allocations.networkInterfacesOf(containerId),
             networkOf: () => this.networkOf,
-            addressesFor: (attachment) => claims.addressesFor(attachment),
+            addressesFor: (attachment) => allocations.addressesFor(attachment),
         };
     }
 

@@ -60,14 +60,14 @@ export const nothingTaken = {
     desired: 0,
     links: [],
     routes: [],
-    claims: [],
+    allocations: [],
     vlanPods: [],
 };
 
 const poolAddress = { ip: parseIp("10.20.0.7"), prefixLength: 24, gateway: parseIp("10.20.0.1"), pool: "pool1" };
 
 /**
- * A Node as the Pod network sees it: links, OVSDB, a switch with its flow table, routes, claims, bridged Pods. Every call
+ * A Node as the Pod network sees it: links, OVSDB, a switch with its flow table, routes, allocations, bridged Pods. Every call
  * to it is a step that can fail. What it holds outlives the Pod network, so that `restart` can begin from it.
  */
 export class FakeNode {
@@ -228,7 +228,7 @@ export class FakeNode {
             desired: this.flowTable.size,
             links: [...this.links.values()].filter(({ kind }) => kind === "veth").map(({ alias }) => alias),
             routes: [...this.routes],
-            claims: [...this.allocations],
+            allocations: [...this.allocations],
             vlanPods: [...this.vlanPods],
         };
     }

@@ -121,7 +121,7 @@ describe("the job that searches for lost bandwidth limits", () => {
         expect(agent.events).toMatchObject([{ reason: "BandwidthLimitLost", regarding: { name: "a" } }]);
     });
 
-    it("looks twice after the start of the agent", async () => {
+    it("checks twice after the start of the agent", async () => {
         agent = new OneAgent();
         agent.pods = [podOf("a", bandwidth)];
         await agent.start();
@@ -182,7 +182,7 @@ it("metrics count Pods, flows and addresses in use", async () => {
     expect(lines.filter((line) => line.startsWith("# HELP")).map((line) => line.replace("# HELP ", ""))).toEqual(
         expect.arrayContaining([
             "antrea_agent_local_pod_count Pod interfaces that this agent has wired.",
-            "antrea_agent_ovs_total_flow_count Flows that this agent wants in OVS.",
+            "antrea_agent_ovs_total_flow_count Desired flows of this agent in OVS.",
             "antrea_agent_pod_cidr_addresses_used Addresses in use of each podCIDR of this Node.",
         ]),
     );

@@ -33,7 +33,7 @@ function linkOf(ifName: string): FakeLink | undefined {
 }
 
 describe("the DEL of a Pod with networks", () => {
-    it("removes all of it in one transaction, and says so", async () => {
+    it("removes all of it in one transaction, and reports it", async () => {
         await networks.node.add();
         networks.log.length = 0;
         await del();
@@ -137,8 +137,8 @@ describe("the DEL of a Pod with networks", () => {
     });
 
     it("frees allocations of an ADD that failed before it wrote a record", async () => {
-        networks.claims.held.set("192.168.100.9", { owner: `${container}/eth1`, key: "", pool: "100" });
-        networks.claims.held.set("192.168.100.10", { owner: `${older}/eth1`, key: "", pool: "100" });
+        networks.allocations.held.set("192.168.100.9", { owner: `${container}/eth1`, key: "", pool: "100" });
+        networks.allocations.held.set("192.168.100.10", { owner: `${older}/eth1`, key: "", pool: "100" });
         await del();
         expect(networks.held()["addresses"]).toEqual(["192.168.100.10"]);
     });
@@ -174,7 +174,7 @@ describe("an interface that is isolated", () => {
         return record;
     };
 
-    it("has its link down and says so in its record and alias, until it is connected again", async () => {
+    it("has its link down and notes it in its record and alias, until it is connected again", async () => {
         await networks.node.add();
         await networks.node.network.setNetworkIsolated(recordOf("eth1"), true);
         expect(linkOf("eth1")).toMatchObject({ up: false, alias: expect.stringContaining("iso") });

@@ -157,7 +157,7 @@ describe("an ADD of a Pod with networks", () => {
             expect([context, networks.held(), taken]).toEqual([
                 context,
                 nothingHeld,
-                expect.objectContaining({ addresses: 0, interfaces: 0, ports: [], flows: 0, claims: [] }),
+                expect.objectContaining({ addresses: 0, interfaces: 0, ports: [], flows: 0, allocations: [] }),
             ]);
             expect([context, (links as string[]).filter((alias) => alias !== releasedAlias)]).toEqual([context, []]);
             await networks.node.clock.advance(1);
@@ -190,7 +190,7 @@ describe("an ADD of a Pod with networks", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
-    it("keeps an address whose link cannot be set down, and says so, until its container is gone", async () => {
+    it("keeps an address whose link cannot be set down, and reports it, until its container is gone", async () => {
         begin([planOf("eth1", { pool: "100" })]);
         const { steps } = networks.node;
         steps.failure = (_, name) =>
@@ -349,7 +349,7 @@ describe("an ADD of a Pod with networks", () => {
     it("fails with an allocation that is deleted by force meanwhile, and names it", async () => {
         const { steps } = networks.node;
         steps.failure = (_, name) => {
-            if (name === "network ports opened") networks.claims.held.delete("192.168.200.2");
+            if (name === "network ports opened") networks.allocations.held.delete("192.168.200.2");
             return undefined;
         };
         expect(await refusal(networks.node.add())).toMatchObject({
@@ -381,7 +381,7 @@ describe("an ADD of a Pod with networks", () => {
         // The agent was killed before it made eth2, and OVS lost a port.
         networks.ports.clear();
         networks.table.remove({ containerId: container, ifName: "eth2" });
-        await networks.claims.release({ containerId: container, ifName: "eth2" });
+        await networks.allocations.release({ containerId: container, ifName: "eth2" });
         const lost = linkOf("eth2");
         if (lost !== undefined) networks.node.links.delete(lost.name);
         expect(await networks.node.add()).toEqual(answer);

@@ -114,7 +114,7 @@ describe("a round of the reconcile", () => {
         expect(networks.held()).toMatchObject({ addresses: ["192.168.100.2", "192.168.200.2"] });
     });
 
-    it("says which container could not be restored and why, and does the rest", async () => {
+    it("reports which container could not be restored and why, and does the rest", async () => {
         await networks.node.add({ containerId: other, podUid: "uid-1", podName: "web-1" });
         networks.ports.clear();
         let times = 0;
@@ -184,7 +184,7 @@ describe("a restart of the agent", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
-    it("restores what OVS lost meanwhile, and says for which container it cannot", async () => {
+    it("restores what OVS lost meanwhile, and reports for which container it cannot", async () => {
         await networks.node.add();
         setLink("eth1", { up: false });
         await networks.restart();
@@ -199,7 +199,7 @@ describe("a restart of the agent", () => {
         ]);
     });
 
-    it("says nothing of interfaces on a Node without any", async () => {
+    it("reports nothing of interfaces on a Node without any", async () => {
         await networks.restart();
         expect(networks.log.filter(({ message }) => message.includes("further"))).toEqual([]);
     });
@@ -270,8 +270,8 @@ describe("a restart of the agent", () => {
         it("keeps the addresses of deleted allocations, and completes them once these are known again", async () => {
             networks.plans = [planOf("eth1", { pool: "100" })];
             await networks.node.add();
-            const [held] = [...networks.claims.held];
-            networks.claims.held.clear();
+            const [held] = [...networks.allocations.held];
+            networks.allocations.held.clear();
             lose();
             await networks.restart();
             const found = (): unknown =>
@@ -283,15 +283,15 @@ describe("a restart of the agent", () => {
             expect(records()).toMatchObject([{ network: "" }]);
             await networks.round();
             expect(found()).toEqual(['192.168.100.2 "" undefined']);
-            if (held !== undefined) networks.claims.held.set(...held);
-            networks.claims.held.set("192.168.100.9", { owner: `${container}/eth1`, key: "", pool: "100" });
+            if (held !== undefined) networks.allocations.held.set(...held);
+            networks.allocations.held.set("192.168.100.9", { owner: `${container}/eth1`, key: "", pool: "100" });
             networks.networkOf = "default/eth1";
             await networks.round();
             expect(found()).toEqual(['192.168.100.2 "100" 192.168.100.1', '192.168.100.9 "100" 192.168.100.1']);
             expect(records()).toMatchObject([{ network: "default/eth1" }]);
             // Once known they are not asked for again: the Pod has what it was given.
-            networks.claims.held.clear();
-            networks.claims.held.set("192.168.100.10", { owner: `${container}/eth1`, key: "", pool: "100" });
+            networks.allocations.held.clear();
+            networks.allocations.held.set("192.168.100.10", { owner: `${container}/eth1`, key: "", pool: "100" });
             await networks.round();
             expect(found()).toHaveLength(2);
         });
@@ -300,12 +300,12 @@ describe("a restart of the agent", () => {
             networks.plans = [planOf("eth1", { pool: "100" })];
             await networks.node.add();
             setLink("eth1", { alias: linkOf("eth1").alias.split(" ").slice(0, 9).join(" ") });
-            const held = [...networks.claims.held];
-            networks.claims.held.clear();
+            const held = [...networks.allocations.held];
+            networks.allocations.held.clear();
             lose();
             await networks.restart();
             expect(records()).toMatchObject([{ addresses: [] }]);
-            for (const one of held) networks.claims.held.set(...one);
+            for (const one of held) networks.allocations.held.set(...one);
             await networks.round();
             expect(records()).toMatchObject([{ addresses: [{ pool: "100", prefixLength: 24 }] }]);
         });

@@ -14,7 +14,7 @@ const nobody = (): boolean => false;
 /** The kernel's main table: "destination, device, protocol". */
 let table: Set<string>;
 let gateway: { readonly index: number } | undefined;
-/** Routes that are listed whatever the filter says, as older kernels do. */
+/** Routes that are listed whatever the filter is, as older kernels do. */
 let isFilterIgnored: boolean;
 
 const line = (dst: Prefix, dev: number | undefined, protocol: number | undefined): string =>

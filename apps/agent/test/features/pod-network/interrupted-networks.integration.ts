@@ -46,7 +46,7 @@ async function found(): Promise<Found> {
     return { state, ports, used, allocations: all.map(({ spec }) => `${spec.address} of ${spec.pod?.interface}`) };
 }
 
-function claims(): NetworkAllocations {
+function recordedAllocations(): NetworkAllocations {
     const real = networkAllocations(allocations.pools);
     return {
         ...real,
@@ -64,14 +64,14 @@ async function start(): Promise<void> {
     allocations = cluster.agent("here", { cooldownMs: 0 });
     await allocations.pools.synced(AbortSignal.timeout(60_000));
     agent = await node.startAgent({
-        networks: { nic: testNic, plan: () => networks, claims: claims(), interruptions: steps },
+        networks: { nic: testNic, plan: () => networks, allocations: recordedAllocations(), interruptions: steps },
     });
 }
 
 /** The agent is killed, and the next one starts. */
 async function restart(): Promise<void> {
     await agent.stop();
-    // What was sent may be carried out or not. Here it is, before the next agent looks, or the result would be chance.
+    // What was sent may be carried out or not. Here it is, before the next agent reads it, or the result would be chance.
     await Promise.allSettled(asked);
     await allocations.kill();
     await start();
@@ -86,7 +86,7 @@ async function interruptedAdd(at: number, how: (typeof interruptions)[number]): 
     const context = `${how}: call ${at}, ${name}: ${isKilled ? "killed" : refusal}`;
     if (isKilled) await restart();
     else if (refusal !== "") {
-        // By the ADD itself: nobody has looked after it since, and its namespace is there yet.
+        // By the ADD itself: no check has run since, and its namespace is there yet.
         const left = await eventually(found, (now) => isDeepStrictEqual(now, nothing), 10_000);
         const inPod = pod.netns.run("ip", "-o", "link", "show").match(/eth\d+/g) ?? [];
         // The ADD does not know whose link it is when the answer to its creation is lost; it is down, and ends with the namespace.
@@ -151,7 +151,7 @@ describe("an ADD with 16 networks", () => {
             "secondary.ensurePorts",
             "secondary.opened",
         ]);
-        expect(calls.filter((name) => name === "claims.claimForNetwork")).toHaveLength(16);
+        expect(calls.filter((name) => name === "allocations.claimForNetwork")).toHaveLength(16);
         expect(telling.length).toBeGreaterThan(10);
     });
 

@@ -4,7 +4,7 @@ import { ManualClock } from "@antrea/async/testing";
 import { Limit } from "../../../src/features/pod-network/limit.ts";
 
 describe("the limit of a piece of work", () => {
-    it("says what took too long, as a matter of time and not a fault of the caller", async () => {
+    it("reports what took too long, as a matter of time and not a fault of the caller", async () => {
         const clock = new ManualClock();
         using limit = new Limit(clock, 5_000, "unwiring");
         await clock.advance(4_999);

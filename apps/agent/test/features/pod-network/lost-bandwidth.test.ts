@@ -131,7 +131,7 @@ it.each([
     expect(recorded.map(({ note }) => note)).toEqual([expect.stringContaining(`in force for ${named}: `)]);
 });
 
-it("looks twice after OVS has connected, and not again", async () => {
+it("checks twice after OVS has connected, and not again", async () => {
     await lost.check(signal);
     expect(asked).toEqual([]);
     podsOfNode = [podOf("a", ingress)];
@@ -168,7 +168,7 @@ it("does not start tc where no Pod is limited", async () => {
     expect(asked).toEqual(["list"]);
 });
 
-it("looks again after a check that failed", async () => {
+it("checks again after a check that failed", async () => {
     podsOfNode = [podOf("a", ingress)];
     const failing = new LostBandwidth(
         {

@@ -144,7 +144,7 @@ describe("a repeated ADD of a Pod with networks", () => {
         await networks.node.add();
         const whole = inside();
         networks.ports.clear();
-        networks.claims.held.clear();
+        networks.allocations.held.clear();
         await networks.restart();
         await networks.node.clock.advance(1);
         await networks.node.add();

@@ -123,12 +123,12 @@ describe("what is given out", () => {
         expect(textsOf(subnet.allocate("a"))).toEqual(["10.1.2.2"]);
     });
 
-    it.each(["10.1.2.0/31", "fd00::/127"])("of %s is nothing, said as such", (cidr) => {
+    it.each(["10.1.2.0/31", "fd00::/127"])("of %s is nothing, reported as such", (cidr) => {
         expect(() => subnetOf(cidr).allocate("a")).toThrow(expect.objectContaining({ code: "EXHAUSTED" }));
     });
 });
 
-describe("while nobody can tell whether addresses are claimed", () => {
+describe("while it is unknown whether addresses are claimed", () => {
     const prefix = parsePrefix("fd00:1::/64");
 
     it("one is given of which it is known, in the same block", () => {
@@ -153,7 +153,7 @@ describe("while nobody can tell whether addresses are claimed", () => {
         for (const owner of ["a", "b", "c"]) {
             expect(() => subnet.allocate(owner)).toThrow(
                 expect.objectContaining({
-                    code: "CLAIMS_UNKNOWN",
+                    code: "ALLOCATIONS_UNKNOWN",
                     message: expect.stringMatching(
                         /^whether address fd00:1::100 of fd00:1::\/64, the podCIDR of this Node, is allocated/,
                     ),
@@ -173,7 +173,7 @@ describe("while nobody can tell whether addresses are claimed", () => {
             (asked) => (asked.value === ip.value && !known.has(asked.value) ? undefined : false),
         );
         subnet.take(ip, "pod/p");
-        expect(() => subnet.allocate("a", "pod/p")).toThrow(expect.objectContaining({ code: "CLAIMS_UNKNOWN" }));
+        expect(() => subnet.allocate("a", "pod/p")).toThrow(expect.objectContaining({ code: "ALLOCATIONS_UNKNOWN" }));
         subnet.refuseTaken([{ ip, prefixLength: 64, gateway: parseIp("fd00:1::1") }]);
         known.add(ip.value);
         expect(textsOf(subnet.allocate("a", "pod/p"))).toEqual(["fd00:1::a000"]);
@@ -243,7 +243,7 @@ describe("failure", () => {
         }
     });
 
-    it("without a podCIDR says so", () => {
+    it("without a podCIDR reports it", () => {
         expect(() => subnetOf().allocate("a")).toThrow(expect.objectContaining({ code: "NO_SUBNET" }));
     });
 });

@@ -137,7 +137,7 @@ describe("an interface whose record was rebuilt from its link", () => {
         return () => refuseOtherNetwork({ record, ofPort: 1, addedAt: 0 }, request);
     };
 
-    it("is not another network's to have, as far as its alias tells", () => {
+    it("is not another network's to have, as far as its alias shows", () => {
         const rebuilt = networkOfHash(networkHash("storage"));
         expect(called("storage", rebuilt)).not.toThrow();
         expect(called("antrea", rebuilt)).toThrow(

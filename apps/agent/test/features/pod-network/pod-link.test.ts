@@ -157,7 +157,7 @@ describe("the veth pair of a Pod", () => {
         ["the administrator", { alias: "uplink of the printer" }],
         ["another program, without an alias", { alias: "" }],
         ["another program, of another kind with our mark", { kind: "dummy" }],
-    ])("leaves a link of %s alone, and says which name is taken", async (_, changes) => {
+    ])("leaves a link of %s alone, and reports which name is taken", async (_, changes) => {
         putHostEnd(changes);
         const before = hostEnd();
         await expect(createPodLink(netlink, record, options)).rejects.toMatchObject({
@@ -169,7 +169,7 @@ describe("the veth pair of a Pod", () => {
         expect(hostEnd()).toEqual(before);
     });
 
-    it("says that another CNI plugin may have made the Pod's interface when the name is taken in the Pod", async () => {
+    it("reports that another CNI plugin may have made the Pod's interface when the name is taken in the Pod", async () => {
         isNameTakenInside = true;
         await expect(createPodLink(netlink, record, options)).rejects.toMatchObject({
             code: "NAME_TAKEN",

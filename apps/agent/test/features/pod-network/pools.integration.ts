@@ -194,7 +194,7 @@ describe("an ADD that fails leaves nothing", () => {
     });
 });
 
-describe("claims", () => {
+describe("allocations", () => {
     it("go over to another sandbox of the Pod, whose older one is unwired", async () => {
         const first = newPod();
         const answer = await agent.add(first);

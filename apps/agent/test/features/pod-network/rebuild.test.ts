@@ -102,7 +102,7 @@ describe("with one source", () => {
         });
     });
 
-    it("the links alone: which network it is, as far as the alias tells", () => {
+    it("the links alone: which network it is, as far as the alias shows", () => {
         const networkOf = (alias: string): string | undefined =>
             run({ links: [linkOf(one, alias)] }).kept[0]?.record.network;
         const rebuilt = networkOf(toAlias({ ...one, network: "storage" })) ?? "";
@@ -126,7 +126,7 @@ describe("with one source", () => {
         expect(run({ ports: [unnamed], pods }).kept).toEqual([{ record: one, ofPort: 32784 }]);
         const mirror = podOf(one, { uid: "uid-mirror", staticUid: one.podUid });
         expect(run({ ports: [unnamed], pods: [mirror] }).kept[0]?.record).toEqual(one);
-        // Names that CNI has told stand, and without a UID nobody is looked for.
+        // Names that CNI passed stand, and without a UID no Pod is looked for.
         expect(run({ ports: [portOf(one)], pods: [podOf(one, { name: "web-9" })] }).kept[0]?.record).toEqual(one);
         const unknown = { ...one, podNamespace: "", podName: "", podUid: "" };
         expect(run({ ports: [portOf(unknown)], pods: [podOf(unknown)] }).kept[0]?.record).toEqual(unknown);

@@ -232,7 +232,7 @@ it.each([
     expect(await agent.check(one, answer)).toBe("");
 });
 
-it("leftovers of a kill in the middle of an ADD are gone after two looks", async () => {
+it("leftovers of a kill in the middle of an ADD are gone after two checks", async () => {
     const empty = await node.state();
     const pod = newPod();
     const hold = agent.hold("ports");

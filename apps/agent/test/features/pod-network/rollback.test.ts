@@ -97,7 +97,7 @@ describe.each(nodes)("an ADD with %s", (_, options) => {
                     () => false,
                     () => true,
                 );
-                const { addresses, claims: allocations, ports, flows } = node.taken();
+                const { addresses, allocations: allocations, ports, flows } = node.taken();
                 const isWired = (ports as readonly string[]).length > 0 || flows !== 0;
                 const isHeld = addresses !== 0 || (allocations as readonly string[]).length > 0;
                 // A port whose record has no addresses yet stands for none.
@@ -291,7 +291,7 @@ describe("an interface whose port gets another number, and a step of restoring i
             node.steps.failure = (step) => (step === at ? "before" : undefined);
             await node.reconciler.restoreAll(signal).catch(() => undefined);
             node.steps.clear();
-            // The look of each minute: flows first.
+            // The check of each minute: flows first.
             await node.flowTable.repair();
             await node.reconciler.reconcile(signal);
             const [port] = node.stored.values();
@@ -352,7 +352,7 @@ describe("a sandbox that ended", () => {
         for (const { name, kind } of node.links.values()) if (kind === "veth") node.links.delete(name);
         await node.reconciler.reconcile(signal);
         expect(allocations).toHaveLength(1);
-        expect(taken(node)).toEqual({ ...nothing, claims: allocations });
+        expect(taken(node)).toEqual({ ...nothing, allocations: allocations });
     });
 
     it("with a DEL that OVS kept from its end loses its allocation too, once the reconcile is through", async () => {

@@ -81,7 +81,7 @@ describe("a round of the reconcile", () => {
         expect(node.stored.get(name)?.ofPort).toBe(podOfPorts.first);
     });
 
-    it("goes on with the other interfaces when one cannot be restored, and says which and why", async () => {
+    it("goes on with the other interfaces when one cannot be restored, and reports which and why", async () => {
         const name = await wired();
         await node.add({ containerId: "cd34".repeat(16), podName: "web-1", podUid: "uid-1" });
         node.stored.clear();
@@ -95,7 +95,7 @@ describe("a round of the reconcile", () => {
         });
     });
 
-    it("removes no interface whose link an ADD made again since the round looked at the links", async () => {
+    it("removes no interface whose link an ADD made again since the round read the links", async () => {
         const name = await wired();
         const link = node.links.get(name);
         if (link === undefined) throw new Error("no link");
@@ -109,7 +109,7 @@ describe("a round of the reconcile", () => {
         expect(node.stored.has(name)).toBe(true);
     });
 
-    it("says which interface of a gone sandbox cannot be removed", async () => {
+    it("reports which interface of a gone sandbox cannot be removed", async () => {
         const name = await wired();
         node.links.delete(name);
         node.steps.failure = (_, step) => (step === "deletePort" ? "before" : undefined);
@@ -118,7 +118,7 @@ describe("a round of the reconcile", () => {
         expect(node.network.interfaces()).toHaveLength(1);
     });
 
-    it("restores an interface whose namespace cannot be opened, but for what is inside, and says so", async () => {
+    it("restores an interface whose namespace cannot be opened, but for what is inside, and reports it", async () => {
         begin({ pools: true });
         await wired();
         node.stored.clear();
@@ -218,7 +218,7 @@ describe("a start", () => {
         expect(Math.min(...numbers)).toBe(podOfPorts.first);
     });
 
-    it("keeps the address of an interface that it cannot take over, and says which", async () => {
+    it("keeps the address of an interface that it cannot take over, and reports which", async () => {
         putPort(one, undefined);
         for (let number: number = podOfPorts.first; number <= podOfPorts.last; number += 1) {
             node.network.ofPorts.note(number);
@@ -232,7 +232,7 @@ describe("a start", () => {
         });
     });
 
-    it("says how many interfaces it found, and which Pod has an address that is not of this Node any more", async () => {
+    it("reports how many interfaces it found, and which Pod has an address that is not of this Node any more", async () => {
         putPort(
             podRecord({
                 containerId: "ef56".repeat(16),

@@ -5,7 +5,7 @@ import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { eventually } from "../../support/eventually.ts";
 import { Interruptions } from "../../support/interruptions.ts";
 import { TestNetns } from "../../support/namespace.ts";
-import { FakeNetworkClaims } from "../../support/network-allocations.ts";
+import { FakeNetworkAllocations } from "../../support/network-allocations.ts";
 import {
     addNic,
     plannedNetwork as network,
@@ -28,7 +28,7 @@ import {
 let node: TestNode;
 let outside: TestNetns;
 let agent: TestAgent;
-let claims: FakeNetworkClaims;
+let allocations: FakeNetworkAllocations;
 let plans: Map<string, readonly PlannedNetwork[]>;
 let steps: Interruptions;
 let empty: NodeState;
@@ -39,7 +39,7 @@ const start = (): Promise<TestAgent> =>
         networks: {
             nic: testNic,
             plan: ({ podName }: AddRequest) => plans.get(podName) ?? [],
-            claims,
+            allocations,
             interruptions: steps,
         },
     });
@@ -48,7 +48,7 @@ beforeAll(async () => {
     node = await TestNode.start();
     outside = new TestNetns("outside");
     addNic(outside);
-    [claims, plans, steps] = [new FakeNetworkClaims(), new Map(), new Interruptions()];
+    [allocations, plans, steps] = [new FakeNetworkAllocations(), new Map(), new Interruptions()];
     agent = await start();
     empty = await node.state();
 });
@@ -62,7 +62,7 @@ beforeEach(() => plans.clear());
 // Whatever a test did: after the end of its Pods and one check of the agent nothing of it is left.
 afterEach(async () => {
     await sandboxes.end(node, agent, empty);
-    expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
+    expect([await podPorts(node), [...allocations.held]]).toEqual([[], []]);
 });
 
 async function add(name: string, ...planned: readonly PlannedNetwork[]): Promise<TestPod> {
@@ -294,8 +294,8 @@ describe("a Pod with networks", () => {
         a.netns.run("ip", "link", "set", "eth1", "alias", "antrea3 forged");
         a.netns.run("ip", "address", "add", "192.168.100.99/24", "dev", "eth1");
         await agent.stop();
-        const held = claims.held.get(own);
-        claims.held.delete(own);
+        const held = allocations.held.get(own);
+        allocations.held.delete(own);
         await node.loseDatabase();
         agent = await start();
         const found = (): readonly NetworkRecordAddress[] =>
@@ -314,7 +314,7 @@ describe("a Pod with networks", () => {
         await agent.resync();
         expect(all()).toEqual([`${own} `]);
         // Claimed again, the settings of its pool are known.
-        if (held !== undefined) claims.held.set(own, held);
+        if (held !== undefined) allocations.held.set(own, held);
         await agent.resync();
         expect(found()).toEqual([
             { ip: parseIp(own), prefixLength: 24, gateway: parseIp("192.168.100.1"), pool: "100" },
@@ -377,7 +377,7 @@ describe("a Pod with networks", () => {
         ]) {
             plans.set("a", [network("eth1", { pool: "100" }), bad]);
             await expect(agent.add(pod)).rejects.toThrow(/no free address in full|network default\/eth2: ipam\.routes/);
-            expect([...claims.held]).toEqual([]);
+            expect([...allocations.held]).toEqual([]);
             expect(await podPorts(node)).toEqual([]);
             expect(pod.netns.run("ip", "-o", "link", "show")).not.toContain("eth");
         }
@@ -388,15 +388,15 @@ describe("a Pod with networks", () => {
     it("does not start with an address whose allocation was deleted by force meanwhile", async () => {
         const pod = sandboxes.make("a");
         plans.set("a", [network("eth1", { pool: "100" }), network("eth2", { pool: "100" })]);
-        const { claimForNetwork } = claims;
-        claims.claimForNetwork = async (...asked) => {
+        const { claimForNetwork } = allocations;
+        allocations.claimForNetwork = async (...asked) => {
             const claimed = await claimForNetwork(...asked);
-            if (asked[0].ifName === "eth1") claims.held.clear();
+            if (asked[0].ifName === "eth1") allocations.held.clear();
             return claimed;
         };
         expect(await refusalOf(agent.add(pod))).toMatch(/the IPAllocation of 192\.168\.100\.\d+ .* was deleted while/);
-        claims.claimForNetwork = claimForNetwork;
-        expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
+        allocations.claimForNetwork = claimForNetwork;
+        expect([await podPorts(node), [...allocations.held]]).toEqual([[], []]);
         await agent.add(pod);
         expect(await podPorts(node)).toHaveLength(2);
     });
@@ -409,7 +409,7 @@ describe("a Pod with networks", () => {
         expect(await refusalOf(agent.add(pod))).toMatch(
             /network default\/eth1: its IPPools 100 and 200 have the VLANs 100 and 200, .*; next: /,
         );
-        expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
+        expect([await podPorts(node), [...allocations.held]]).toEqual([[], []]);
         plans.set("a", [network("eth1", { ...both, vlan: 7 })]);
         await agent.add(pod);
         expect(await node.ovs.vsctl("--bare", "--columns=name", "find", "Port", "tag=7")).not.toBe("");
@@ -435,13 +435,13 @@ describe("a Pod with networks", () => {
             const second = refusalOf(agent.add(pod));
             await Promise.all([first, deleted, second]);
             const has = pod.netns.run("ip", "-o", "link", "show").match(/eth\d/g) ?? [];
-            const state = [new Set(has).size, (await podPorts(node)).length, claims.held.size];
+            const state = [new Set(has).size, (await podPorts(node)).length, allocations.held.size];
             // The second one came after the DEL, so nothing takes back what it made; it may be asked to come again.
             expect([delay, state]).toEqual([delay, (await second) === "" ? [4, 3, 3] : [0, 0, 0]]);
             await agent.add(pod);
             expect(await podPorts(node)).toHaveLength(3);
             await agent.del(pod);
-            expect([delay, await podPorts(node), [...claims.held]]).toEqual([delay, [], []]);
+            expect([delay, await podPorts(node), [...allocations.held]]).toEqual([delay, [], []]);
         }
     });
 });

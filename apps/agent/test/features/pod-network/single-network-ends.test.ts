@@ -85,7 +85,7 @@ describe("the DEL of one interface", () => {
 
     it("frees an allocation of an ADD that failed before it wrote a record, but not where an earlier bridge may have its port", async () => {
         const left = (): void =>
-            void networks.claims.held.set("192.168.100.9", { owner: `${container}/net1`, key: "", pool: "100" });
+            void networks.allocations.held.set("192.168.100.9", { owner: `${container}/net1`, key: "", pool: "100" });
         left();
         await networks.single.delete(net1);
         expect(networks.held()).toEqual(nothingHeld);
@@ -99,7 +99,7 @@ describe("the DEL of one interface", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
-    it("goes on when its link cannot be deleted, and says so", async () => {
+    it("goes on when its link cannot be deleted, and reports it", async () => {
         await networks.addOne("net1");
         networks.node.steps.failure = (_, name) => (name === "deleteLink" ? "before" : undefined);
         await networks.single.delete(net1);
@@ -206,7 +206,7 @@ describe("the DEL of one interface", () => {
             expect(networks.warnings()).toEqual([]);
         });
 
-        it("says it when it cannot be given back", async () => {
+        it("reports it when it cannot be given back", async () => {
             await networks.addOne("net1");
             networks.node.steps.failure = (_, name) => (name === "pod batch" ? "before" : undefined);
             await networks.single.delete(net1);

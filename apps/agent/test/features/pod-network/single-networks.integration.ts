@@ -1,24 +1,24 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { type CniCommand } from "../../../src/features/cni-server/index.ts";
-import { FakeNetworkClaims } from "../../support/network-allocations.ts";
+import { FakeNetworkAllocations } from "../../support/network-allocations.ts";
 import { addNic, callNetwork, podPorts, refusalOf, testNic, TestSandboxes } from "../../support/network-node.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { type AddAnswer, type TestPod } from "../../support/test-pod.ts";
 
 let node: TestNode;
 let agent: TestAgent;
-let claims: FakeNetworkClaims;
+let allocations: FakeNetworkAllocations;
 let empty: NodeState;
 const sandboxes = new TestSandboxes();
 
 const startWith = (nic: string | undefined): Promise<TestAgent> =>
-    node.startAgent({ networks: { nic, plan: () => [], claims } });
+    node.startAgent({ networks: { nic, plan: () => [], allocations } });
 const start = (): Promise<TestAgent> => startWith(testNic);
 
 beforeAll(async () => {
     node = await TestNode.start();
     addNic();
-    claims = new FakeNetworkClaims();
+    allocations = new FakeNetworkAllocations();
     agent = await start();
     empty = await node.state();
 });
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 afterEach(async () => {
     await sandboxes.end(node, agent, empty);
-    expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
+    expect([await podPorts(node), [...allocations.held]]).toEqual([[], []]);
 });
 
 async function sandbox(name: string): Promise<TestPod> {
@@ -83,7 +83,7 @@ describe("an interface that a meta plugin asks for", () => {
         await call("del", pod, "net1");
         expect(pod.netns.run("ip", "-o", "link", "show")).not.toMatch(/net1/);
         expect(pod.netns.run("ip", "-o", "link", "show")).toMatch(/eth0/);
-        expect([...claims.held.keys()]).toEqual([second.ips[0]?.address.split("/")[0]]);
+        expect([...allocations.held.keys()]).toEqual([second.ips[0]?.address.split("/")[0]]);
         expect(await podPorts(node)).toHaveLength(1);
         // A DEL that names an interface nobody has changes nothing.
         await agent.calls.call("del", pod.args({}, { ifname: "net9" }), new AbortController().signal);
@@ -91,7 +91,7 @@ describe("an interface that a meta plugin asks for", () => {
         await call("add", pod, "net1");
         await agent.del(pod);
         expect(await podPorts(node)).toEqual([]);
-        expect([...claims.held]).toEqual([]);
+        expect([...allocations.held]).toEqual([]);
     });
 
     it("is refused in a container of another plugin, under a name in use, and for a network that breaks a rule", async () => {
@@ -164,9 +164,9 @@ describe("an interface that a meta plugin asks for", () => {
         await agent.resync();
         await call("del", pod, "net1");
         expect(pod.netns.run("ip", "-o", "link", "show", "net1")).toMatch(/state UP/);
-        expect(claims.held.size).toBe(1);
+        expect(allocations.held.size).toBe(1);
         await agent.del(pod);
-        expect([...claims.held]).toEqual([]);
+        expect([...allocations.held]).toEqual([]);
         await agent.stop();
         agent = await start();
     });
@@ -178,7 +178,7 @@ describe("an interface that a meta plugin asks for", () => {
             /default-route: the kernel does not take 198\.51\.100\.1 on net1/,
         );
         expect(pod.netns.run("ip", "-o", "link", "show")).not.toMatch(/net1/);
-        expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
+        expect([await podPorts(node), [...allocations.held]]).toEqual([[], []]);
     });
 
     it("leaves the Pod's default route to eth0 if only one of several can move to it", async () => {
@@ -215,6 +215,6 @@ describe("an interface that a meta plugin asks for", () => {
         expect(await podPorts(node)).toHaveLength(1);
         await call("del", pod, "net1");
         expect(await podPorts(node)).toEqual([]);
-        expect([...claims.held]).toEqual([]);
+        expect([...allocations.held]).toEqual([]);
     });
 });

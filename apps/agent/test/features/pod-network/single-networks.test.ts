@@ -90,7 +90,7 @@ describe("the ADD of one interface", () => {
     it("that is repeated and fails at its plan leaves what is there, and what it does not know", async () => {
         await networks.addOne("net1");
         // Of another plugin's interface.
-        networks.claims.held.set("192.168.100.9", { owner: `${container}/net2`, key: "", pool: "100" });
+        networks.allocations.held.set("192.168.100.9", { owner: `${container}/net2`, key: "", pool: "100" });
         const before = networks.held();
         networks.node.steps.failure = (_, name) => (name === "plan" ? "before" : undefined);
         for (const ifName of ["net1", "net2"]) expect(await refusal(networks.addOne(ifName))).toBeDefined();
@@ -126,7 +126,7 @@ describe("the ADD of one interface", () => {
         expect(networks.held()).toEqual(before);
     });
 
-    it("does not know the name of a network whose database was lost, and says so", async () => {
+    it("does not know the name of a network whose database was lost, and reports it", async () => {
         await networks.addOne("net1");
         networks.ports.clear();
         networks.node.stored.clear();
@@ -252,7 +252,7 @@ describe("the ADD of one interface", () => {
         expect(networks.inside("/run/netns/cd34cd34")).toMatchObject({ net1: ["192.168.100.2/24"] });
     });
 
-    it("says it when the interface is gone once it is made", async () => {
+    it("reports it when the interface is gone once it is made", async () => {
         const { further } = networks;
         const { moveDefaultRoutes } = further;
         further.moveDefaultRoutes = async (own) => {
@@ -366,7 +366,7 @@ describe("a GC of a network that Pods also have by their annotation", () => {
 });
 
 describe("the CHECK of one interface", () => {
-    it("compares it, and says it when there is none", async () => {
+    it("compares it, and reports it when there is none", async () => {
         await networks.addOne("net1");
         await expect(networks.single.check({ ...net1, netns, previous: undefined })).rejects.toThrow(
             "net1 was compared",

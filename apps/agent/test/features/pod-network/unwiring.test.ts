@@ -57,17 +57,17 @@ describe("a DEL", () => {
                 fields: { pod: "default/web-0", reason: "remove route failed" },
             },
         ]);
-        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], allocations: [] });
     });
 
-    it("goes on when the link cannot be switched off, and says which one stays on", async () => {
+    it("goes on when the link cannot be switched off, and reports which one stays on", async () => {
         const name = await wired();
         failing("close link");
         await node.network.delete(container, "eth0");
         expect(warnings()).toMatchObject([
             { message: "link of a Pod cannot be set down", fields: { link: name, reason: "close link failed" } },
         ]);
-        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], allocations: [] });
     });
 
     it("is not surprised by a link that goes with its namespace meanwhile", async () => {
@@ -78,10 +78,10 @@ describe("a DEL", () => {
         };
         await node.network.delete(container, "eth0");
         expect(warnings()).toEqual([]);
-        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], allocations: [] });
     });
 
-    it("tells the log whose interface is gone", async () => {
+    it("logs whose interface is gone", async () => {
         await wired();
         await node.network.delete(container, "eth0");
         expect(log.at(-1)).toMatchObject({
@@ -101,7 +101,7 @@ describe("a DEL", () => {
         expect(node.taken()).toMatchObject({ addresses: 0, interfaces: 0, ports: [] });
     });
 
-    it("says how long it waited for OVS", async () => {
+    it("reports how long it waited for OVS", async () => {
         await wired();
         node.steps.hanging.add("remove flows");
         const deleted = node.network.delete(container, "eth0");
@@ -127,7 +127,7 @@ describe("an ADD that failed", () => {
         });
     });
 
-    it("before it had addresses gives its allocation and its number back although its port stays, and says so", async () => {
+    it("before it had addresses gives its allocation and its number back although its port stays, and reports it", async () => {
         failing("claim", "deletePort");
         await expect(node.add()).rejects.toMatchObject({ message: "claim failed" });
         const [port] = node.stored.keys();
@@ -164,7 +164,7 @@ describe("work on a wired interface that OVS does not answer", () => {
         ["restoring the interface", "restore", (known: never) => node.network.restore(known)],
         ["isolating the interface", "isolate", (known: never) => node.network.isolate(known)],
         ["reconnecting the interface", "reconnect", (known: never) => node.network.reconnect(known)],
-    ] as const)("ends after 20 s and says what took so long: %s", async (what, _, work) => {
+    ] as const)("ends after 20 s and reports what took so long: %s", async (what, _, work) => {
         await wired();
         const [known] = node.network.interfaces();
         node.steps.hanging.add("ensurePort");

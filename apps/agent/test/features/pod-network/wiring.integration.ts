@@ -229,7 +229,7 @@ describe("DEL", () => {
         expect(agent.network.find(pod.containerId, "eth0")).toBeUndefined();
     });
 
-    it("that cannot reach OVS, then ADD again: told to try again until the first one is removed, nothing lost", async () => {
+    it("that cannot reach OVS, then ADD again: asked to try again until the first one is removed, nothing lost", async () => {
         const pod = newPod();
         await agent.add(pod);
         const away = new AntreaError("DISCONNECTED", "environment", "no database");
@@ -395,7 +395,7 @@ describe("CHECK", () => {
             },
         ],
         ["the namespace is gone", /^NETNS.*cannot be read/, (pod) => pod.netns.remove()],
-    ])("says that %s", async (_, expected, change) => {
+    ])("reports that %s", async (_, expected, change) => {
         const pod = newPod();
         const answer = await agent.add(pod);
         await change(pod, answer);
@@ -406,14 +406,14 @@ describe("CHECK", () => {
         await node.ovs.vsctl("--if-exists", "del-port", node.bridge, pod.hostIfName);
     });
 
-    it("says that the namespace is not the one that was wired", async () => {
+    it("reports that the namespace is not the one that was wired", async () => {
         const pod = newPod();
         const answer = await agent.add(pod);
         using another = new TestPod();
         expect(await agent.checkAs(pod, { prevResult: answer }, another.netns.path)).toMatch(/^NETNS/);
     });
 
-    it("says that prevResult tells other addresses", async () => {
+    it("reports that prevResult has other addresses", async () => {
         const pod = newPod();
         const answer = await agent.add(pod);
         const [v4, v6] = answer.ips;
@@ -422,7 +422,7 @@ describe("CHECK", () => {
         expect(await agent.checkAs(pod, { prevResult: { ...answer, ips: [v4] } })).toMatch(/^PREV_RESULT/);
     });
 
-    it("says that it knows no such container", async () => {
+    it("reports that it knows no such container", async () => {
         expect(await agent.checkAs(newPod(), {})).toMatch(/^NO_RECORD/);
     });
 });
@@ -539,7 +539,7 @@ describe("an ADD that is not wanted any more", () => {
     });
 });
 
-describe("the minute's look", () => {
+describe("the check of each minute", () => {
     it.each<[string, (pod: TestPod) => void | Promise<unknown>]>([
         ["a port that somebody deleted", (pod) => node.ovs.vsctl("del-port", node.bridge, pod.hostIfName)],
         ["flows that somebody deleted", () => node.ovs.ofctl("del-flows", node.bridge)],

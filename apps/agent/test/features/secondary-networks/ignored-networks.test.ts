@@ -74,7 +74,7 @@ it("each Pod with the annotation gets one event, however often it checks", async
     expect(log.records.filter(({ level }) => level === "warn")).toHaveLength(2);
 });
 
-it("a static Pod's says what to do with its manifest, as kubelet makes a deleted mirror Pod again", async () => {
+it("a static Pod's reports what to do with its manifest, as kubelet makes a deleted mirror Pod again", async () => {
     const mirrors = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
     await add(podOf("a"), podOf("static", { annotations: { [networks]: "vlan100", ...mirrors } }));
     const [ordinary, ofStatic] = recorded.map(({ note }) => note);
@@ -116,7 +116,7 @@ it("waits until the Pod has addresses: a plugin that reads the annotation has an
     expect(lists).toBe(2);
 });
 
-it("looks again after a list that failed", async () => {
+it("checks again after a list that failed", async () => {
     const failing = new IgnoredNetworks(
         {
             api: {
@@ -135,7 +135,7 @@ it("looks again after a list that failed", async () => {
     expect(eventsOn()).toEqual(["a"]);
 });
 
-it("looks again at Pods that are added while it reads them", async () => {
+it("checks again the Pods that are added while it reads them", async () => {
     podsOfNode = [podOf("a")];
     const checking = ignored.check(signal);
     podsOfNode = [...podsOfNode, podOf("b")];

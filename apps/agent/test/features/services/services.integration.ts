@@ -53,7 +53,7 @@ const flowsOfServices = async (): Promise<readonly FlowStats[]> =>
             cookieOf(cookie).category === Category.service && BigInt(Number(match.ipv4_dst ?? 0)) !== ofApiServer,
     );
 
-/** What a client hears of a Service that the host is left with: the host serves none here, and says so or not. */
+/** What a client hears of a Service that the host is left with: the host serves none here, and reports it or not. */
 const fromNoProxy = /^(no answer|ENETUNREACH)$/;
 
 /** What new connections hear, once it satisfies. */

@@ -59,7 +59,7 @@ describe("a virtual function that a meta plugin asks for", () => {
         expect(await recorded()).toBe(false);
         expect(node.agent.networkTable.list()).toEqual([]);
         expect(pod.netns.run("ip", "-o", "link", "show")).toContain("eth0");
-        expect([...node.claims.held]).toEqual([]);
+        expect([...node.allocations.held]).toEqual([]);
     });
 
     it("is refused for a device of another Pod, without one, and with a MAC address", async () => {
@@ -77,6 +77,6 @@ describe("a virtual function that a meta plugin asks for", () => {
         );
         expect(await refusal(pod, { deviceID: "0000:af:06.0", vlan: 5 })).toMatch(/vlan: 5 has no effect .*; next: /);
         expect(deviceLinks()).toBe(node.emptyLinks);
-        expect([...node.claims.held]).toEqual([]);
+        expect([...node.allocations.held]).toEqual([]);
     });
 });

@@ -18,7 +18,7 @@ describe("an ADD that fails leaves nothing", () => {
     // The check of `afterEach` comes after a DEL; here there is none yet.
     const nothing = async (pod: TestPod): Promise<void> => {
         expect(deviceLinks()).toBe(node.emptyLinks);
-        expect([...node.claims.held]).toEqual([]);
+        expect([...node.allocations.held]).toEqual([]);
         expect(pod.netns.run("ip", "-o", "link", "show")).not.toContain("eth0");
         expect(node.agent.network.interfaces()).toEqual([]);
         expect(node.agent.networkTable.list()).toEqual([]);

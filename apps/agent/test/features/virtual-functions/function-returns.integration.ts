@@ -35,7 +35,7 @@ describe("a virtual function goes home", () => {
         release();
         await adding;
         // Its addresses: the reconciler of allocations frees what has no record.
-        node.claims.held.clear();
+        node.allocations.held.clear();
     });
 
     it("when the kernel brought it back, under any name, with what else the Pod changed", async () => {
@@ -54,7 +54,7 @@ describe("a virtual function goes home", () => {
             return node.agent.networkTable.list().length;
         };
         expect(await eventually(known, (count) => count === 0)).toBe(0);
-        node.claims.held.clear();
+        node.allocations.held.clear();
     });
 
     it("when the kernel brought it back while there was no agent, and no database", async () => {
@@ -67,7 +67,7 @@ describe("a virtual function goes home", () => {
         await node.startAgent();
         await node.agent.resync();
         expect(deviceLinks()).toBe(node.emptyLinks);
-        node.claims.held.clear();
+        node.allocations.held.clear();
     });
 
     /** What a Pod with NET_ADMIN makes of its link. */

@@ -72,7 +72,7 @@ describe("a Pod with virtual functions", () => {
         await node.agent.add(next);
         expect(shown(next, "eth1")).toContain("state UP");
         expect(pod.netns.run("ip", "-o", "link", "show")).not.toContain("eth1");
-        expect([...node.claims.held.values()].map(({ owner }) => owner)).toEqual([`${next.containerId}/eth1`]);
+        expect([...node.allocations.held.values()].map(({ owner }) => owner)).toEqual([`${next.containerId}/eth1`]);
     });
 
     it("keeps them over a restart of the agent, and gives them back then", async () => {
@@ -138,7 +138,7 @@ describe("beside an interface on a VLAN network", () => {
         await expect(node.agent.add(pod)).rejects.toThrow(text);
         expect(deviceLinks()).toBe(node.emptyLinks);
         expect(await podPorts(node.host)).toEqual([]);
-        expect([...node.claims.held]).toEqual([]);
+        expect([...node.allocations.held]).toEqual([]);
         expect(pod.netns.run("ip", "-o", "link", "show")).not.toMatch(/eth\d/);
     });
 });

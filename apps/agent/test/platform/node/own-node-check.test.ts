@@ -70,7 +70,7 @@ describe("the check of this agent's Node", () => {
         expect(limits).toEqual([1_000]);
     });
 
-    it("says that there is no Node, and that nobody answers, which confirms nothing", async () => {
+    it("reports that there is no Node, and that nobody answers, which confirms nothing", async () => {
         await clock.advance(30_000);
         api.remove(nodeResource, "a");
         await confirm(false);

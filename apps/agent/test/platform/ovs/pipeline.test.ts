@@ -35,7 +35,7 @@ it("is put together from what the features hand over, with an owner for each cat
     ]);
 });
 
-it("knows no next table before the features have said which tables they use", () => {
+it("knows no next table before the features have declared which tables they use", () => {
     const pipeline = new AgentPipeline(base);
     expect(() => pipeline.after("Vlan")).toThrow(expect.objectContaining({ code: "NOT_READY" }));
 });

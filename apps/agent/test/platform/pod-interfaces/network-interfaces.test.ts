@@ -36,7 +36,7 @@ it("an interface is found by container and name, with its newest record", () => 
     expect(names()).toEqual(["b-eth1"]);
 });
 
-it("an interface was there before this agent unless its ADD says when, which a new record does not change", () => {
+it("an interface was there before this agent unless its ADD sets when, which a new record does not change", () => {
     const record = recordOf("a", "eth1");
     const steps = [undefined, Infinity, undefined, 7, undefined].map((addedAt) => {
         table.put(record, addedAt);

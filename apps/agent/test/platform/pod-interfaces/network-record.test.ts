@@ -311,7 +311,7 @@ describe("a record of a network in a link alias", () => {
         expect(read).toMatchObject(keptOf({ ...recordWith(shown), defaultGateways: [], podUid: "" }));
     });
 
-    it("says that a meta plugin attached it, also without the words before", () => {
+    it("records that a meta plugin attached it, also without the words before", () => {
         const bare = { ...record, addresses: [], defaultGateways: [], attachedBy: "meta-plugin" as const };
         expect(toNetworkAlias(bare)).toMatch(/ - - - meta$/);
         expect(fromNetworkAlias(toNetworkAlias(bare))).toEqual(keptOf(bare));

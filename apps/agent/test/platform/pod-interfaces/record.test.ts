@@ -56,7 +56,7 @@ describe("a record in external_ids", () => {
         expect(read).not.toHaveProperty("network");
     });
 
-    it("of an earlier version names no network, and says so when it is written again", () => {
+    it("of an earlier version names no network, and records it when it is written again", () => {
         const { network: _, ...earlier } = podRecord({ network: "antrea" });
         expect(idsOf(podRecord({ network: "storage" })).get("cni-network")).toBe("storage");
         const read = fromExternalIds(earlier.hostIfName, idsOf(earlier));
@@ -260,7 +260,7 @@ describe("a record in a link alias", () => {
         expect(containerOfAlias(alias)).toBe(containerId);
     });
 
-    it("tells no record before the addresses are known", () => {
+    it("reports no record before the addresses are known", () => {
         expect(fromAlias(pendingAlias("abc"))).toBeUndefined();
     });
 

@@ -54,7 +54,7 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
         using _pools = pools.onChange((name, change) => {
             if (change === "meaning") this.#poolChanged(name);
         });
-        using _claims = allocations.onChange((before, after) => this.#allocationChanged(before, after));
+        using _allocations = allocations.onChange((before, after) => this.#allocationChanged(before, after));
         await this.#job.run(signal);
     }
 
@@ -70,7 +70,7 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
      * retries.
      */
     async update({ key: name, value: [pool = ""] }: Change<string, PoolNames>, signal: AbortSignal): Promise<void> {
-        const allocation = this.#claim(name);
+        const allocation = this.#allocationOf(name);
         if (allocation !== undefined) return this.#reportConflict(allocation);
         const ip = allocationAddress(name);
         await this.#created.create({ ip, pool, owner: { kind: "Gateway", name: formatIp(ip) } }, signal);
@@ -83,7 +83,7 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
      */
     async delete({ key: name }: Removal<string, PoolNames>, signal: AbortSignal): Promise<void> {
         const { writer, reclaims, logger } = this.#components;
-        const allocation = this.#claim(name);
+        const allocation = this.#allocationOf(name);
         if (allocation?.owner.kind !== "Gateway") return;
         const judge = (live: Allocation): Fate =>
             live.owner.kind === "Gateway" && !this.#isWanted(name) ? "delete" : undefined;
@@ -97,7 +97,7 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
         for (const name of new Set([...this.#components.allocations.gateways, ...this.#pools.keys()]))
             this.#desire(name);
         const isDone = (name: string): boolean => {
-            const kind = this.#claim(name)?.owner.kind;
+            const kind = this.#allocationOf(name)?.owner.kind;
             return kind === "Gateway" || kind === "Node";
         };
         const missing = [...desired.keys()].filter((name) => !isDone(name));
@@ -105,7 +105,7 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
         return Promise.resolve(missing);
     }
 
-    #claim(name: string): Allocation | undefined {
+    #allocationOf(name: string): Allocation | undefined {
         return this.#components.allocations.get(name) ?? this.#created.get(name);
     }
 

@@ -76,7 +76,7 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
         using _pools = pools.onChange((name, change) => {
             if (change === "meaning") this.#poolChanged(name);
         });
-        using _claims = allocations.onChange((before, after) => this.#allocationChanged(before, after));
+        using _allocations = allocations.onChange((before, after) => this.#allocationChanged(before, after));
         await this.#job.run(signal);
     }
 

@@ -4,7 +4,7 @@ import { type Allocation } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 
-/** Dependencies of AllocationHolds, which changes the exclusions of `allocator` whose owner begins with "claim ". */
+/** Dependencies of AllocationHolds, which changes the exclusions of `allocator` whose owner begins with "allocation ". */
 export interface AllocationHoldsComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly pools: Pick<PoolCache, "covering">;
@@ -140,7 +140,7 @@ export class AllocationHolds {
 }
 
 function keyOf(name: string): string {
-    return `claim ${name}`;
+    return `allocation ${name}`;
 }
 
 function byAge(a: Allocation, b: Allocation): number {

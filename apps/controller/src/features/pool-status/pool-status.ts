@@ -73,7 +73,7 @@ export class PoolStatusWriter {
         await Promise.all([pools.synced(signal), allocations.synced(signal)]);
         // All pools are processed initially; the replay of known allocations is ignored.
         let replaying = true;
-        using _claims = allocations.onChange((before, after) => {
+        using _allocations = allocations.onChange((before, after) => {
             if (!replaying) this.#allocationChanged(before, after);
         });
         replaying = false;

@@ -123,7 +123,7 @@ export class Reservations {
         using _leaks = reclaims.watch("reservation-unwanted", () =>
             [...this.#unwanted.values()].reduce((sum, count) => sum + count, 0),
         );
-        using _claims = allocations.onChange((before, after) => this.#allocationChanged(before, after));
+        using _allocations = allocations.onChange((before, after) => this.#allocationChanged(before, after));
         using _sets = sets.onChange((key) => this.#queue.add(key));
         using _pools = pools.onChange((name, change) => {
             if (change === "meaning") for (const key of sets.asking(name)) this.#queue.add(key);

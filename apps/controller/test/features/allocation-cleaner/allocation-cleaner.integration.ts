@@ -8,7 +8,7 @@ import { replacing } from "../../replacing.ts";
 
 const goneMs = 1_500;
 
-describe("claims that their Node cannot free", () => {
+describe("allocations that their Node cannot free", () => {
     let cluster: PoolCluster;
     let term: Term | undefined;
     beforeAll(async () => {
@@ -80,7 +80,7 @@ describe("claims that their Node cannot free", () => {
         await cluster.server.deleteNode("flaky");
         await isSeen("flaky", false);
         clock.skip(420_000);
-        // By then the Nodes have been looked at.
+        // By then the Nodes have been checked.
         await eventually(async () => (await cluster.find("10.3.1.21")) === undefined);
         expect(await cluster.find("10.3.1.20")).toBeDefined();
         clock.skip(420_000);

@@ -53,12 +53,12 @@ describe("CidrAllocator", () => {
         const allocator = new CidrAllocator(dual);
         const address = (text: string): IpRange => rangeOf(parseIp(text));
         allocator.reserve("pool a", [rangeOf(parseIp("10.0.0.250"), parseIp("10.0.1.3")), address("fd00:0:0:2::9")]);
-        allocator.reserve("claim 10.0.2.7", [address("10.0.2.7")]);
-        allocator.reserve("claim 192.168.0.1", [address("192.168.0.1")]);
+        allocator.reserve("allocation 10.0.2.7", [address("10.0.2.7")]);
+        allocator.reserve("allocation 192.168.0.1", [address("192.168.0.1")]);
         expect(allocator.usage).toMatchObject([{ free: 1 }, { free: 3 }]);
         expect(assign(allocator, "a")).toBe("10.0.3.0/24 fd00::/64");
         expect(assign(allocator, "b")).toBe("exhausted 10.0.0.0/22");
-        allocator.reserve("claim 10.0.2.7", []);
+        allocator.reserve("allocation 10.0.2.7", []);
         expect(assign(allocator, "b")).toBe("10.0.2.0/24 fd00:0:0:1::/64");
         allocator.reserve("pool a", [address("10.0.1.3")]);
         expect(assign(allocator, "c")).toBe("10.0.0.0/24 fd00:0:0:2::/64");
@@ -133,7 +133,7 @@ describe("CidrAllocator", () => {
         expect(allocator.usage).toMatchObject([{ free: 4 }, { free: 0 }]);
     });
 
-    it("rests a subnet for ten minutes, and says when it is free", () => {
+    it("rests a subnet for ten minutes, and reports when it is free", () => {
         const allocator = new CidrAllocator(four);
         for (const node of ["a", "b", "c", "d"]) assign(allocator, node);
         allocator.gone("b", t0);

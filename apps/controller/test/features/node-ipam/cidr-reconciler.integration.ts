@@ -75,7 +75,7 @@ describe("CidrReconciler", () => {
         };
     }
 
-    it("looks at the Node when a patch has no answer: done or not, the Node gets what is recorded, once", async () => {
+    it("reads the Node when a patch has no answer: done or not, the Node gets what is recorded, once", async () => {
         let patches = 0;
         const unanswered = new KubeError("TIMEOUT", "no answer", { outcomeUnknown: true });
         const patch = (async (...args: Parameters<ApiClient["patch"]>) => {
@@ -152,7 +152,7 @@ describe("CidrReconciler", () => {
     });
 
     it("serves waiting Nodes as soon as a subnet has rested, and leaks none", async () => {
-        // No timer of 30 s ends: a Node that waits is not served because it is looked at again every 30 s.
+        // No timer of 30 s ends: a Node that waits is not served because it is checked again every 30 s.
         const after: Clock["after"] = (ms, callback) => systemClock.after(ms < 30_000 ? ms : 600_000, callback);
         await using each = term("10.4.0.0/23", { coolingMs: 1_500, clock: { ...systemClock, after } });
         await server.addNode("a");

@@ -74,7 +74,7 @@ describe("NodeIPAM that cannot work", () => {
         await settle();
     });
 
-    it("for its settings says so before it leads, and ends no other work of the leader", async () => {
+    it("for its settings reports it before it leads, and ends no other work of the leader", async () => {
         place = new Place("10.0.0.0/7", 30);
         expect(place.nodeIpam.problem).toContain("10.0.0.0/7 has 8388608 subnets of length 30");
         place.lead();

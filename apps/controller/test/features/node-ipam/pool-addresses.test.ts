@@ -89,14 +89,14 @@ class Place {
         for (const listener of this.#onPool) listener(name, "meaning");
     }
 
-    claim(before: Allocation | undefined, after: Allocation | undefined): void {
+    allocationChanged(before: Allocation | undefined, after: Allocation | undefined): void {
         for (const listener of this.#onAllocation) listener(before, after);
     }
 
     allocationOf(address: string, options: Parameters<typeof allocation>[2], pool = "gone"): Allocation {
-        const claim = new AllocationReader().read(allocation(address, pool, options));
-        this.claim(undefined, claim);
-        return claim;
+        const parsed = new AllocationReader().read(allocation(address, pool, options));
+        this.allocationChanged(undefined, parsed);
+        return parsed;
     }
 
     async release(signal = new AbortController().signal): Promise<boolean> {
@@ -117,13 +117,13 @@ class Place {
 describe("subnets of Nodes, with IPPools", () => {
     it("are none that a pool or an allocation has addresses of", () => {
         const place = new Place();
-        const claim = new AllocationReader().read(allocation("10.244.1.9", "gone", { node: "n" }));
+        const parsed = new AllocationReader().read(allocation("10.244.1.9", "gone", { node: "n" }));
         place.pool("a", poolOf("a", "10.244.0.5", "10.244.0.9"));
-        place.claim(undefined, claim);
+        place.allocationChanged(undefined, parsed);
         expect(place.assigned("one")).toBe("10.244.2.0/24");
         // A change of an allocation is no second one.
-        place.claim(claim, { ...claim, pod: undefined });
-        place.claim({ ...claim, pod: undefined }, undefined);
+        place.allocationChanged(parsed, { ...parsed, pod: undefined });
+        place.allocationChanged({ ...parsed, pod: undefined }, undefined);
         place.pool("a", undefined);
         expect(place.assigned("two")).toBe("10.244.3.0/24");
         expect(place.assigned("three")).toBe("10.244.0.0/24");
@@ -150,7 +150,7 @@ describe("subnets of Nodes, with IPPools", () => {
     });
 });
 
-describe("claims of addresses that no IPPool has", () => {
+describe("allocations of addresses that no IPPool has", () => {
     const podOf = ({ pod }: Allocation): Pod => ({
         metadata: { name: pod!.name, namespace: pod!.namespace, uid: pod!.uid },
     });
@@ -203,7 +203,7 @@ describe("claims of addresses that no IPPool has", () => {
     it.each([
         ["fails otherwise than by an answer of the API server", new TypeError("a bug"), undefined],
         ["is aborted", new KubeError("ABORTED", "list"), AbortSignal.abort()],
-    ])("release none, and the look rejects, when the list of the Pods %s", async (_what, failure, signal) => {
+    ])("release none, and the check rejects, when the list of the Pods %s", async (_what, failure, signal) => {
         const place = new Place();
         Object.assign(place, { failing: ["n1"], failure });
         place.allocationOf("10.244.0.9", { node: "n1" });
@@ -213,11 +213,11 @@ describe("claims of addresses that no IPPool has", () => {
 
     it("hold their subnets again when another Pod has the address, and not when anything else changes", async () => {
         const place = new Place();
-        const claim = place.allocationOf("10.244.0.9", { node: "n1" });
+        const parsed = place.allocationOf("10.244.0.9", { node: "n1" });
         expect(await place.release()).toBe(true);
-        place.claim(claim, { ...claim, generation: 2 });
+        place.allocationChanged(parsed, { ...parsed, generation: 2 });
         expect(place.free).toBe(4);
-        place.claim(claim, { ...claim, pod: { ...claim.pod!, uid: "another" } });
+        place.allocationChanged(parsed, { ...parsed, pod: { ...parsed.pod!, uid: "another" } });
         expect(place.free).toBe(3);
     });
 
@@ -254,9 +254,9 @@ describe("claims of addresses that no IPPool has", () => {
         place.nodes.push({ metadata: { name: "n1", uid: "u1" } });
         const allocations = Array.from({ length: 40 }, (_, at) => {
             const address = `10.244.${at >> 1}.${9 + (at % 2)}`;
-            const claim = new AllocationReader().read(allocation(address, "gone", { node: "n1" }));
-            const created = { ...claim, createdAt: `2026-01-01T00:00:${String(99 - at).padStart(2, "0")}Z` };
-            place.claim(undefined, created);
+            const parsed = new AllocationReader().read(allocation(address, "gone", { node: "n1" }));
+            const created = { ...parsed, createdAt: `2026-01-01T00:00:${String(99 - at).padStart(2, "0")}Z` };
+            place.allocationChanged(undefined, created);
             return created;
         });
         place.pods = allocations.map(podOf);
@@ -273,8 +273,8 @@ describe("claims of addresses that no IPPool has", () => {
         const place = new Place();
         const described = new Set<number>();
         const allocations = Array.from({ length: 50 }, (_, at) => {
-            const claim = new AllocationReader().read(allocation(`10.244.0.${at + 9}`, "gone", { node: "n1" }));
-            return Object.defineProperty({ ...claim }, "pool", { get: () => (described.add(at), claim.pool) });
+            const parsed = new AllocationReader().read(allocation(`10.244.0.${at + 9}`, "gone", { node: "n1" }));
+            return Object.defineProperty({ ...parsed }, "pool", { get: () => (described.add(at), parsed.pool) });
         });
         place.reports.exhausted({ metadata: { name: "n1" } }, [cluster], { pools: [], allocations });
         expect(place.events[0]?.note).toContain("and 47 more; delete that Pod");
@@ -301,7 +301,7 @@ describe("the gateway of a pool", () => {
         const place = new Place();
         const gateway = { kind: "Gateway", name: "10.244.0.1" } as const;
         place.pool("a", poolOf("a", "10.245.0.5", "10.245.0.9", "10.244.0.1"));
-        const claim = place.allocationOf("10.244.0.1", { owner: gateway }, "a");
+        const parsed = place.allocationOf("10.244.0.1", { owner: gateway }, "a");
         expect(place.events).toMatchObject([
             {
                 reason: "InClusterCIDR",
@@ -312,7 +312,7 @@ describe("the gateway of a pool", () => {
         expect(place.free).toBe(3);
         place.pool("a", undefined);
         expect(place.free).toBe(4);
-        place.claim(claim, undefined);
+        place.allocationChanged(parsed, undefined);
         expect(place.free).toBe(4);
     });
 });

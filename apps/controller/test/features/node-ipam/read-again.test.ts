@@ -11,7 +11,7 @@ const node = (uid: string, podCIDR?: string): Node => ({
 
 /** One Node, which the informer shows as it was; what a patch of it meets on the API server is the test's. */
 class OneNode {
-    /** As the API server has it when it is looked at again. */
+    /** As the API server has it when it is read again. */
     live: Node = node("first");
     readonly log = new MemoryLog();
     readonly allocated: string[] = [];
@@ -88,7 +88,7 @@ afterEach(async () => {
     await run;
 });
 
-/** Until the Node was looked at after the refused patch, and a little longer. */
+/** Until the Node was read after the refused patch, and a little longer. */
 async function wasRead(): Promise<void> {
     run = one.allocator.run(stop.signal);
     while (one.reads === 0) await new Promise((resolve) => setTimeout(resolve, 5));

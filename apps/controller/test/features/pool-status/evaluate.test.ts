@@ -26,7 +26,7 @@ const early = new Date("2026-01-01T00:00:00.123Z");
 const later = new Date("2026-01-02T00:00:00Z");
 
 describe("evaluate", () => {
-    it("tells that all is well", () => {
+    it("reports that all is well", () => {
         expect(evaluate(good, undefined, early)).toEqual({
             usage: good.usage,
             freeBlocks: ["10.0.0.0/24"],
@@ -88,7 +88,7 @@ describe("evaluate", () => {
             "SharedAddresses",
             "10.0.0.2, 10.0.0.8-10.0.0.9 with IPPool q",
         ],
-    ])("tells of %s", (_name, findings, type, status, reason, text) => {
+    ])("reports %s", (_name, findings, type, status, reason, text) => {
         const { conditions = [] } = evaluate({ ...good, ...findings }, undefined, early);
         const found = conditions.find((condition) => condition.type === type);
         expect(found).toMatchObject({ status, reason });
@@ -122,7 +122,7 @@ describe("turnedBad", () => {
         ["not again", exhausted, { ...exhausted, usage: { ...exhausted.usage, total: 9 } }, []],
         ["when another pool overlaps", overlapping("b"), overlapping("a"), ["Overlapping"]],
         ["not when it is well", good, exhausted, []],
-        ["not what Ready says", { ...good, usage: { total: 0, used: 0, reserved: 0, free: 1 } }, good, []],
+        ["not what Ready reports", { ...good, usage: { total: 0, used: 0, reserved: 0, free: 1 } }, good, []],
     ])("%s", (_name, after, before, expected) => {
         const old = before && evaluate(before, undefined, early);
         expect(turnedBad(evaluate(after, old, later), old).map(({ type }) => type)).toEqual(expected);

@@ -53,7 +53,7 @@ describe("the status of IPPools", () => {
     });
 
     it("has its counts at once when it is made, or its ranges change", async () => {
-        // What waits for claims to come to rest waits longer than the test.
+        // What waits for allocations to come to rest waits longer than the test.
         await using _term = cluster.term({ pace: { quietMs: 600_000, busyMs: 600_000 } });
         for (const at of [1, 2, 3, 4, 5]) {
             const [name, from] = [`new${at}`, `10.0.9.${at * 16 + 2}`];
@@ -64,7 +64,7 @@ describe("the status of IPPools", () => {
         }
     });
 
-    it("has its counts when claims have come to rest, and not only now and then", async () => {
+    it("has its counts when allocations have come to rest, and not only now and then", async () => {
         await using _term = cluster.term({ pace: { busyMs: 600_000 } });
         await cluster.pool("rests", "10.0.2.2-10.0.2.250");
         await eventually(async () => (await usage("rests")) === "249 0 0 249");
@@ -72,8 +72,8 @@ describe("the status of IPPools", () => {
         await eventually(async () => (await usage("rests")) === "249 3 0 246");
     });
 
-    it("writes at most once in five seconds while claims come and go all the time, and not at all when nothing changes", async () => {
-        // However slow the steps are, claims never come to rest.
+    it("writes at most once in five seconds while allocations come and go all the time, and not at all when nothing changes", async () => {
+        // However slow the steps are, allocations never come to rest.
         await using _term = cluster.term({ pace: { quietMs: 600_000 } });
         const began = performance.now();
         await cluster.pool("busy", "10.0.2.2-10.0.2.250");
@@ -95,7 +95,7 @@ describe("the status of IPPools", () => {
         expect((await cluster.api.get(ipPools, { name: "busy" })).metadata?.resourceVersion).toBe(before);
     });
 
-    it("says when all addresses are gone, by condition and event, and when some came free", async () => {
+    it("reports when all addresses are gone, by condition and event, and when some came free", async () => {
         await using term = cluster.term();
         await cluster.pool("tiny", "10.0.3.8-10.0.3.9");
         await cluster.claim("10.0.3.8", "tiny", podOn("n1", "a"));

@@ -31,7 +31,7 @@ describe("PoolStatusWriter", () => {
         patch: (name: string, body: Written) => Promise<unknown>,
     ) {
         const { logger } = new MemoryLog();
-        const fake = new FakeApi({ ippools: pools, ipallocations: allocations.map((claim) => allocation(...claim)) });
+        const fake = new FakeApi({ ippools: pools, ipallocations: allocations.map((one) => allocation(...one)) });
         const stop = new AbortController();
         const informer = new Informer<Node>({ api: fake.api, logger }, { resource: nodes });
         const pool = new PoolCache({ api: fake.api, nodes: informer, logger });
@@ -59,7 +59,7 @@ describe("PoolStatusWriter", () => {
         };
     }
 
-    it("looks at 10,000 pools at once and writes each that changed once, for the very version it saw", async () => {
+    it("checks 10,000 pools at once and writes each that changed once, for the very version it saw", async () => {
         const written = new Map<string, Written>();
         let writes = 0;
         await using each = await start(
@@ -95,7 +95,7 @@ describe("PoolStatusWriter", () => {
         expect(written[0]?.usage).toEqual({ total: 8, used: 1, reserved: 1, free: 6 });
     });
 
-    it("looks again at a pool that changed meanwhile, and forgets one that is gone", async () => {
+    it("checks a pool again that changed meanwhile, and forgets one that is gone", async () => {
         const answers = [new KubeError("CONFLICT", "changed"), new KubeError("NOT_FOUND", "gone")];
         let writes = 0;
         await using each = await start([pool(1)], [], () => {

@@ -35,7 +35,7 @@ describe("reachOf", () => {
         expect(steps).toBeLessThan(64);
     });
 
-    it("is that of the Pods that the StatefulSet says it has", () => {
+    it("is that of the Pods that the StatefulSet reports", () => {
         const of = (replicas: number): StatefulSet => ({ ...set({}), status: { replicas } });
         for (const object of [of(500), slimSet(of(500))]) expect(demandOf(object, namespace).reach).toBe(960);
     });

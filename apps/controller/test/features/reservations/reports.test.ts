@@ -98,7 +98,7 @@ describe("an address of pod-ips that came free meanwhile", () => {
 });
 
 describe("why an ordinal loses its address", () => {
-    const claim = allocation("10.0.0.5", "a", { owner: ownedBySet("web", 2) });
+    const given = allocation("10.0.0.5", "a", { owner: ownedBySet("web", 2) });
 
     it.each<readonly [string, Demand, string]>([
         ["outside its pool", demand, "it is no longer in the ranges of IPPool a. The ordinal gets another address."],
@@ -109,6 +109,6 @@ describe("why an ordinal loses its address", () => {
         ],
         ["no pool is named", { ...demand, pools: undefined }, "IPPool a is no longer named."],
     ])("%s", (_name, asked, why) => {
-        expect(givenUpText(asked, claim)).toBe(`Address 10.0.0.5 is no longer reserved for ordinal 2: ${why}`);
+        expect(givenUpText(asked, given)).toBe(`Address 10.0.0.5 is no longer reserved for ordinal 2: ${why}`);
     });
 });

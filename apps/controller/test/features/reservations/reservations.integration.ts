@@ -5,7 +5,7 @@ import { eventually } from "@antrea/kube/testing";
 import { PoolCluster, podOn, type Term } from "../../pool-cluster.ts";
 import { replacing } from "../../replacing.ts";
 
-/** Tells nothing of allocations that came after the list. */
+/** Reports nothing of allocations that came after the list. */
 const lateWatch = replacing("watch", (target) => (resource, options) => {
     if (resource.plural !== ipAllocations.plural) return target.watch(resource, options);
     return new Promise((_, reject) =>
@@ -302,7 +302,7 @@ describe("reservations of StatefulSets", () => {
         expect(await cluster.ofSet("owns")).toEqual(["0 10.2.10.10 Reserved"]);
     });
 
-    it("stay while the template says hostNetwork, by mistake or not, and none is added; the StatefulSet says so", async () => {
+    it("stay while the template has hostNetwork, by mistake or not, and none is added; the StatefulSet reports it", async () => {
         await cluster.pool("few", "10.2.30.10-10.2.30.11");
         term = cluster.term();
         await cluster.set("s", { replicas: 2, pools: "few" });
@@ -330,7 +330,7 @@ describe("reservations of StatefulSets", () => {
         expect(term.notes("ReservationsLimited")).toEqual([]);
     });
 
-    it("are not made where the annotations break a rule, as no agent takes such Pods, and the StatefulSet says which", async () => {
+    it("are not made where the annotations break a rule, as no agent takes such Pods, and the StatefulSet reports which", async () => {
         const names = Array.from({ length: 17 }, (_, at) => `p${at}`);
         for (const [at, name] of names.entries()) await cluster.pool(name, `10.3.${at}.10-10.3.${at}.29`);
         term = cluster.term();
@@ -434,7 +434,7 @@ describe("reservations of StatefulSets", () => {
         const lost = new KubeError("TIMEOUT", "no answer", { outcomeUnknown: true });
         let creates = 0;
         let finds = 0;
-        // The answer of the first create is lost, and then that of the look at what became of it; the watch is late.
+        // The answer of the first create is lost, and then that of the read of what became of it; the watch is late.
         const lossyCreate = replacing("create", (target) => async (...args) => {
             // Gateways are claimed beside them.
             const { spec } = args[1] as unknown as IpAllocation;

@@ -22,14 +22,14 @@ describe("Waiting", () => {
 });
 
 describe("OwnWrites", () => {
-    const claim = (address: string): Allocation => new AllocationReader().read(allocation(address, "p"));
+    const parsed = (address: string): Allocation => new AllocationReader().read(allocation(address, "p"));
 
-    it("knows an address from before the write until the watch reports that very claim", async () => {
+    it("knows an address from before the write until the watch reports that very allocation", async () => {
         const own = new OwnWrites(new ManualClock());
         const answer = Promise.withResolvers<Allocation | undefined>();
         const writing = own.writing("ns/web", "10.0.0.1", () => answer.promise);
         expect([own.has("10.0.0.1"), own.of("ns/web").length]).toEqual([true, 0]);
-        const made = claim("10.0.0.1");
+        const made = parsed("10.0.0.1");
         answer.resolve(made);
         await writing;
         expect([own.has("10.0.0.1"), own.of("ns/web"), own.of("ns/db")]).toEqual([true, [made], []]);
@@ -40,7 +40,7 @@ describe("OwnWrites", () => {
     });
 
     const ordinal = (address: string, name: string): Allocation => ({
-        ...claim(address),
+        ...parsed(address),
         owner: { kind: "StatefulSet", namespace: "ns", name, uid: "1", index: 0 },
     });
 
@@ -59,18 +59,18 @@ describe("OwnWrites", () => {
         expect([own.has("10.0.0.2"), own.of("ns/web").length]).toEqual([isOurs, isOurs ? 1 : 0]);
     });
 
-    it("forgets addresses that were taken, and what the watch never tells", async () => {
+    it("forgets addresses that were taken, and what the watch never reports", async () => {
         const clock = new ManualClock();
         const own = new OwnWrites(clock);
         await own.writing("ns/web", "10.0.0.1", () => Promise.resolve(undefined));
         expect(own.has("10.0.0.1")).toBe(false);
-        await own.writing("ns/web", "10.0.0.3", () => Promise.resolve(claim("10.0.0.3")));
+        await own.writing("ns/web", "10.0.0.3", () => Promise.resolve(parsed("10.0.0.3")));
         // A watch may be silent for 100 s until it is given up.
         await clock.advance(130_000);
         expect(own.prune()).toEqual([]);
         expect(own.has("10.0.0.3")).toBe(true);
         await clock.advance(60_000);
-        // Whose it was is to be looked at: what was planned counted on it.
+        // Whose it was is to be checked: what was planned counted on it.
         expect(own.prune()).toEqual(["ns/web"]);
         expect(own.has("10.0.0.3")).toBe(false);
     });

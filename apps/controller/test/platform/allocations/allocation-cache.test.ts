@@ -14,7 +14,7 @@ function blockOf(cache: AllocationCache, text: string): BlockAllocations | undef
     return [...cache.blocksIn(prefixRange(parsePrefix(text)))][0]?.[1];
 }
 
-/** Everything that the book says, as text. */
+/** Everything that the cache has, as text. */
 function contents(cache: AllocationCache): unknown {
     const names = (allocations: Iterable<Allocation>): readonly string[] =>
         [...allocations].map(({ metadata }) => metadata.name).sort();
@@ -30,7 +30,7 @@ function contents(cache: AllocationCache): unknown {
 }
 
 describe("AllocationCache", () => {
-    it("finds claims by block, StatefulSet and Node", async () => {
+    it("finds allocations by block, StatefulSet and Node", async () => {
         const { cache } = await cacheOf([
             allocation("10.0.0.1", "p", { node: "n1" }),
             allocation("10.0.0.2", "p", { owner: ownedBySet("web", 0) }),
@@ -53,7 +53,7 @@ describe("AllocationCache", () => {
         await cache.part.stop?.();
     });
 
-    it("counts claims of unknown kinds of owners as taken, and gives them to nobody who frees", async () => {
+    it("counts allocations of unknown kinds of owners as taken, and gives them to nobody who frees", async () => {
         const owner = { kind: "Lease", namespace: "ns", name: "web", index: 0 } as never;
         const { cache } = await cacheOf([
             allocation("10.0.0.1", "p", { node: "n1", owner }),
@@ -68,7 +68,7 @@ describe("AllocationCache", () => {
         await cache.part.stop?.();
     });
 
-    it("is the same whether claims were listed or told one by one", async () => {
+    it("is the same whether allocations were listed or watched one by one", async () => {
         const last = fc.integer({ min: 0, max: 3 });
         const shapes = fc.constantFrom<Parameters<typeof allocation>[2]>(
             { node: "n1" },
@@ -90,12 +90,12 @@ describe("AllocationCache", () => {
                 let version = 10;
                 for (const { third, last: end, pool, shape, gone } of steps) {
                     version += 1;
-                    const claim = allocation(`10.0.${third}.${end}`, pool, { ...shape, version: `${version}` });
-                    const name = claim.metadata?.name ?? "";
+                    const object = allocation(`10.0.${third}.${end}`, pool, { ...shape, version: `${version}` });
+                    const name = object.metadata?.name ?? "";
                     if (gone && !actual.has(name)) continue;
-                    await send(gone ? "DELETED" : actual.has(name) ? "MODIFIED" : "ADDED", claim);
+                    await send(gone ? "DELETED" : actual.has(name) ? "MODIFIED" : "ADDED", object);
                     if (gone) actual.delete(name);
-                    else actual.set(name, claim);
+                    else actual.set(name, object);
                 }
                 const { cache: listed } = await cacheOf([...actual.values()]);
                 expect(contents(cache)).toEqual(contents(listed));
@@ -105,11 +105,11 @@ describe("AllocationCache", () => {
         );
     });
 
-    it("tells what was and what is, after it knows itself", async () => {
+    it("reports what was and what is, after its own update", async () => {
         const { cache, send } = await cacheOf([allocation("10.0.0.1", "p", { owner: ownedBySet("web", 0) })]);
         const notified: string[] = [];
-        const state = (claim: Allocation | undefined): string =>
-            claim === undefined ? "-" : claim.pod === undefined ? "R" : "A";
+        const state = (object: Allocation | undefined): string =>
+            object === undefined ? "-" : object.pod === undefined ? "R" : "A";
         cache.onChange((before, after) => {
             notified.push(`${state(before)}>${state(after)} ${blockOf(cache, "10.0.0.0/24")?.allocated ?? 0}`);
         });
@@ -121,7 +121,7 @@ describe("AllocationCache", () => {
 });
 
 describe("claimedBlocks", () => {
-    it("counts claims of usable addresses, whichever pool they name, as counting one by one does", async () => {
+    it("counts allocations of usable addresses, whichever pool they name, as counting one by one does", async () => {
         const address = fc.tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 255 }));
         await fc.assert(
             fc.asyncProperty(

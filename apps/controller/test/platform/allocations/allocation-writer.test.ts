@@ -11,8 +11,8 @@ class Server {
     readonly calls: string[] = [];
     readonly #script: (KubeErrorCode | "lost" | "dropped" | "ok")[];
 
-    constructor(claim: IpAllocation | undefined, script: (KubeErrorCode | "lost" | "dropped" | "ok")[] = []) {
-        this.allocation = claim;
+    constructor(before: IpAllocation | undefined, script: (KubeErrorCode | "lost" | "dropped" | "ok")[] = []) {
+        this.allocation = before;
         this.#script = script;
     }
 
@@ -57,8 +57,8 @@ describe("AllocationWriter.reserve", () => {
         ["is someone's", allocation("10.0.0.1", "p", { node: "n1" }), [], undefined, 1],
         ["was made, the answer was lost", undefined, ["lost"], "made", 2],
         ["was not made, nor was there an answer", undefined, ["dropped"], "made", 2],
-    ] as const)("%s", async (_name, claim, script, uid, creates) => {
-        const server = new Server(claim, [...script]);
+    ] as const)("%s", async (_name, before, script, uid, creates) => {
+        const server = new Server(before, [...script]);
         expect((await server.writer.reserve(wanted, signal))?.metadata.uid).toBe(uid);
         expect(server.calls).toEqual(Array.from({ length: creates }, () => "create"));
     });
@@ -114,13 +114,13 @@ describe("AllocationWriter.change", () => {
         ["it is gone", undefined, "delete", "uid-10.0.0.1"],
         ["another has its name", held, "delete", "uid-before"],
         ["it is to stay", held, undefined, "uid-10.0.0.1"],
-    ] as const)("writes nothing when %s", async (_name, claim, fate, uid) => {
-        const server = new Server(claim);
+    ] as const)("writes nothing when %s", async (_name, before, fate, uid) => {
+        const server = new Server(before);
         expect(await change(server, fate, uid)).toBe(false);
         expect(server.calls).toEqual([]);
     });
 
-    it("judges anew after a conflict, and lets go of what changed", async () => {
+    it("judges anew after a conflict, and leaves what changed", async () => {
         const server = new Server(held, ["CONFLICT", "CONFLICT"]);
         let judged = 0;
         const judge = (): Fate => ((judged += 1) < 3 ? "delete" : undefined);

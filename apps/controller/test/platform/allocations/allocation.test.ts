@@ -7,8 +7,8 @@ import { allocation, ownedBySet } from "../../fakes.ts";
 
 describe("AllocationReader", () => {
     it("keeps what the controller needs and nothing else", () => {
-        const claim = new AllocationReader().read(allocation("10.0.0.7", "p", { node: "n1" }));
-        expect(claim).toEqual({
+        const parsed = new AllocationReader().read(allocation("10.0.0.7", "p", { node: "n1" }));
+        expect(parsed).toEqual({
             metadata: { name: "10.0.0.7", uid: "uid-10.0.0.7", resourceVersion: "1" },
             ip: { family: 4, value: 0x0a000007n },
             block: "10.0.0.0/24",
@@ -28,9 +28,9 @@ describe("AllocationReader", () => {
         );
         fc.assert(
             fc.property(ips, (ip) => {
-                const claim = reader.read(allocation(formatIp(ip), "p"));
-                expect(claim.metadata.name).toBe(allocationName(ip));
-                expect(claim.ip).toEqual(ip);
+                const parsed = reader.read(allocation(formatIp(ip), "p"));
+                expect(parsed.metadata.name).toBe(allocationName(ip));
+                expect(parsed.ip).toEqual(ip);
             }),
         );
     });
@@ -39,8 +39,8 @@ describe("AllocationReader", () => {
         "does not stumble over the name %p, which no allocation has",
         (name) => {
             const object = allocation("10.0.0.7", "p");
-            const claim = new AllocationReader().read({ ...object, metadata: { ...object.metadata, name } });
-            expect(claim.ip).toEqual({ family: 4, value: 0n });
+            const parsed = new AllocationReader().read({ ...object, metadata: { ...object.metadata, name } });
+            expect(parsed.ip).toEqual({ family: 4, value: 0n });
         },
     );
 });
@@ -62,8 +62,8 @@ describe("who has an address", () => {
         ],
         ["a Node", allocation("10.0.0.1", "p", { owner: { kind: "Node", name: "n1" } }), "Node n1", undefined],
     ])("%s", (_name, object, text, key) => {
-        const claim = new AllocationReader().read(object);
-        expect(describeHolder(claim)).toBe(text);
-        expect(setKeyOf(claim)).toBe(key);
+        const parsed = new AllocationReader().read(object);
+        expect(describeHolder(parsed)).toBe(text);
+        expect(setKeyOf(parsed)).toBe(key);
     });
 });

@@ -87,7 +87,7 @@ describe("PoolCache", () => {
         expect(usable("p")).toBe("10.0.0.2-10.0.0.3");
     });
 
-    it("finds overlaps and the pools of an address, and tells those that a change of another touches", async () => {
+    it("finds overlaps and the pools of an address, and reports those that a change of another touches", async () => {
         const { fake, cache, changes } = await start({
             ippools: [
                 pool("a", "10.0.0.10-10.0.0.19", "10.0.255.1"),

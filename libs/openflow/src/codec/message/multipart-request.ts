@@ -80,7 +80,7 @@ export function writeGroupDescRequest(writer: Writer, xid: number, id = allGroup
 
 /**
  * Writes a request for the counters of one group, or all: OpenFlow 1.5 section 7.3.5.10. Throws `OpenFlowError`
- * `BAD_VALUE`. Open vSwitch 3.1 cannot answer for a group of more than 4,091 buckets, as `writeGroupDescRequest` says.
+ * `BAD_VALUE`. Open vSwitch 3.1 cannot answer for a group of more than 4,091 buckets, as `writeGroupDescRequest` documents.
  */
 export function writeGroupStatsRequest(writer: Writer, xid: number, id = allGroups): void {
     writeIdRequest(writer, xid, MultipartType.GROUP_STATS, id);

@@ -11,7 +11,7 @@ import type { UplinkOptions, UplinkPorts, UplinkPortSpec } from "./types.ts";
 const removalTimeoutMs = 2_000;
 const removalPauseMs = 100;
 /** The Node is on the network during this wait. */
-const letGoTimeoutMs = 3_000;
+const releaseTimeoutMs = 3_000;
 
 /** Dependencies of OwnPorts. */
 export interface OwnPortsComponents {
@@ -138,7 +138,7 @@ export class OwnPorts {
  */
 export async function awaitAck(wait: (limits: VswitchdAckLimits) => Promise<void>, logger: Logger): Promise<void> {
     try {
-        await wait({ timeoutMs: letGoTimeoutMs });
+        await wait({ timeoutMs: releaseTimeoutMs });
     } catch (error) {
         logger.warn("ovs-vswitchd did not release the uplink devices; removing them from the datapath", {
             error: messageOf(error),

@@ -148,7 +148,7 @@ export class SwitchBridge {
             row === undefined
                 ? newBridge(this.#options, ids)
                 : [mutate("Bridge", [byUuid(row.uuid)], [["ports", "insert", set(...ids)]])];
-        // A former bridge lets go of its ports, and is deleted as nothing refers to it.
+        // A former bridge releases its ports, and is deleted as nothing refers to it.
         const removal = mutate("Open_vSwitch", [], [["bridges", "delete", set(...gone)]]);
         await this.#transact([...insertion, removal], signal);
         return former.map(([, bridge]) => textOf(bridge, "name"));

@@ -59,7 +59,7 @@ it("the flows of a VLAN whose only Pod is of an earlier start end with that Pod"
     expect([...owners.keys()]).toEqual([]);
 });
 
-it("tells of Pods in VLANs only, once each", async () => {
+it("reports Pods in VLANs only, once each", async () => {
     const { pods } = make();
     let calls = 0;
     pods.onTaggedChange(() => (calls += 1));

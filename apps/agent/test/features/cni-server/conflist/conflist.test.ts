@@ -78,7 +78,7 @@ describe("writing", () => {
         expect(readdirSync(folder)).toEqual(["99-other.conf"]);
     });
 
-    it("says which path could not be written, and leaves nothing behind", async () => {
+    it("reports which path could not be written, and leaves nothing behind", async () => {
         const missing = join(folder, "missing");
         await expect(conflist("one", 0o644, missing).write()).rejects.toMatchObject({
             code: "WRITE_FAILED",

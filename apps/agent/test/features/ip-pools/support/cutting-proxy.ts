@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { type AddressInfo, type Socket } from "node:net";
 
 /**
- * Stands between agents and the API server. Of writes to claims it loses answers: the server did what it was asked for,
+ * Stands between agents and the API server. Of writes to allocations it loses answers: the server did what it was asked for,
  * and the connection breaks before the agent gets the answer. Everything else passes.
  */
 export class CuttingProxy implements AsyncDisposable {

@@ -33,7 +33,7 @@ export interface Backup {
 
 /**
  * An API server in memory: versions, UIDs, preconditions, field selectors and watches as the real one has them, and
- * faults on demand. Events reach watches when the test says so, if it holds them back.
+ * faults on demand. Events reach watches when the test asks for it, if it holds them back.
  */
 export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "list" | "pages" | "update" | "watch"> {
     /** What happens to the next requests; undefined: nothing. */

@@ -41,7 +41,7 @@ export class FakeCluster implements AsyncDisposable {
         return this.api.all(ipAllocations);
     }
 
-    /** Claims as `ADDRESS HOLDER`, the holder's Pod name or, of a reservation, the owner's. */
+    /** Allocations as `ADDRESS HOLDER`, the holder's Pod name or, of a reservation, the owner's. */
     holders(): readonly string[] {
         return this.allocations()
             .map(({ spec: { address, owner, pod } }) => `${address} ${pod?.name ?? `${owner.name}-${owner.index}`}`)

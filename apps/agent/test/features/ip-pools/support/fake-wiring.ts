@@ -26,12 +26,12 @@ class Multiset {
     }
 }
 
-/** The interfaces of a Node, as far as claims are concerned: records that live as long as their links. */
+/** The interfaces of a Node, as far as allocations are concerned: records that live as long as their links. */
 export class FakeWiring implements Wiring {
     readonly #records = new Map<string, PoolInterface>();
     readonly #locks = new KeyedLock();
     readonly adding = new Multiset();
-    /** By container: when `wire` made the record, or what a test says instead. */
+    /** By container: when `wire` made the record, or what a test sets instead. */
     readonly wiredAt = new Map<string, number>();
     readonly dead = new Set<string>();
     readonly cut = new Set<string>();

@@ -48,7 +48,7 @@ export class PoolCluster implements AsyncDisposable {
         return (await this.api.list(ipAllocations, query)).items;
     }
 
-    /** Ends all agents and deletes all claims and pools, so that a test begins with nothing. */
+    /** Ends all agents and deletes all allocations and pools, so that a test begins with nothing. */
     async clear(): Promise<void> {
         await Promise.all(this.#agents.splice(0).map((agent) => agent.kill()));
         for (const plural of ["ipallocations", "ippools"] as const) {

@@ -134,7 +134,7 @@ export function requestOf(pod: string): AllocationRequest {
     };
 }
 
-/** The Nodes of the cluster, told at once, unless a test says otherwise. */
+/** The Nodes of the cluster, reported at once, unless a test sets others. */
 export class TestNodes implements DatedNodeSource {
     /** Always; a test may set when the watch fell silent. */
     upToDateAt = Infinity;

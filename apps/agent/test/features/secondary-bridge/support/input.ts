@@ -13,7 +13,7 @@ export interface NicProgramInput extends Pick<ProgramInput, "dbSocket" | "folder
     readonly nics: readonly string[];
     /** The agent is killed at this point of the move of a NIC. */
     readonly kill?: Point & { readonly nic: string };
-    /** Says so and waits for the standard input. */
+    /** Reports it and waits for the standard input. */
     readonly pause?: Point & { readonly nic: string };
     /** Be an echo server on this port instead. */
     readonly serve?: number;

@@ -51,7 +51,7 @@ function reachable(signal: AbortSignal): Promise<boolean> {
     });
 }
 
-/** Until the test says to go on. */
+/** Until the test asks to go on. */
 function continued(): Promise<void> {
     return new Promise((resolve) => process.stdin.once("data", () => resolve()).once("end", () => resolve()));
 }

@@ -80,7 +80,7 @@ describe.each([4, 6] as const)("rejections of IPv%d", (family) => {
         expect(payload).toHaveLength(20);
     });
 
-    it.each([0, 1, 100, 1_400])("say of a datagram of %d bytes that its port is unreachable", (size) => {
+    it.each([0, 1, 100, 1_400])("report the port of a datagram of %d bytes as unreachable", (size) => {
         const packet = frame(family, 17, udp(size));
         const { protocol, payload } = checked(family, answerTo(packet));
         expect(protocol).toBe(family === 4 ? 1 : 58);

@@ -7,7 +7,7 @@ import { judge } from "../../../../src/features/networks/judge.ts";
 import type { AddRequest, DeviceId, PlannedNetwork } from "../../../../src/platform/pod-interfaces/index.ts";
 import { FakeKubelet } from "../../../support/fake-kubelet.ts";
 import { TestNetns } from "../../../support/namespace.ts";
-import { FakeNetworkClaims } from "../../../support/network-allocations.ts";
+import { FakeNetworkAllocations } from "../../../support/network-allocations.ts";
 import { addNic, testNic, TestSandboxes } from "../../../support/network-node.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../../support/test-node.ts";
 import type { TestPod } from "../../../support/test-pod.ts";
@@ -61,7 +61,7 @@ export const shown = (pod: TestPod, ifName: string): string => pod.netns.run("ip
 export class FunctionNode implements AsyncDisposable {
     readonly host: TestNode;
     readonly kubelet: FakeKubelet;
-    readonly claims = new FakeNetworkClaims();
+    readonly allocations = new FakeNetworkAllocations();
     readonly sandboxes = new TestSandboxes();
     agent!: TestAgent;
     /** What `deviceLinks` shows while no Pod has one. */
@@ -94,10 +94,12 @@ export class FunctionNode implements AsyncDisposable {
 
     /** An agent on what an earlier one left; it is the one of the Node from now on. */
     async startAgent(): Promise<void> {
-        const { claims, kubelet } = this;
+        const { allocations, kubelet } = this;
         const plan = (request: AddRequest, of: TestAgent): Promise<readonly PlannedNetwork[]> =>
             this.#planOf(request, of);
-        this.agent = await this.host.startAgent({ networks: { nic: this.#nic, plan, claims, places: kubelet.places } });
+        this.agent = await this.host.startAgent({
+            networks: { nic: this.#nic, plan, allocations, places: kubelet.places },
+        });
     }
 
     async restartAgent(): Promise<void> {
@@ -155,16 +157,16 @@ export class FunctionNode implements AsyncDisposable {
 
     /** Whatever a test did: after the end of its Pods the Node has its devices as they were, and nothing else. */
     async end(): Promise<void> {
-        const { agent, claims, host, kubelet } = this;
+        const { agent, allocations, host, kubelet } = this;
         try {
             await this.sandboxes.end(host, agent, this.#empty);
             expect(deviceLinks()).toBe(this.emptyLinks);
-            expect([...claims.held]).toEqual([]);
+            expect([...allocations.held]).toEqual([]);
             expect(agent.networkTable.list()).toEqual([]);
             expect(this.keptFiles()).toEqual([]);
         } finally {
             for (const { link, ...device } of devices) kubelet.setDevice(device, link);
-            claims.held.clear();
+            allocations.held.clear();
             this.#plans.clear();
         }
     }

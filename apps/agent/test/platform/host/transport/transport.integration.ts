@@ -57,7 +57,7 @@ afterEach(() => {
 
 const first = "1500 192.0.2.1 2001:db8::1 192.0.2.0/24 2001:db8::/64";
 
-it("knows its addresses, IPv4 first and without link-local ones, and tells of changes once", async () => {
+it("knows its addresses, IPv4 first and without link-local ones, and reports changes once", async () => {
     expect(shown(transport.state)).toBe(first);
     expect(transport.tunnelFamily).toBe(4);
     await transport.check();
@@ -70,7 +70,7 @@ it("knows its addresses, IPv4 first and without link-local ones, and tells of ch
     expect(notified).toEqual(["1400 192.0.3.1 2001:db8::1 192.0.3.0/25 2001:db8::/64"]);
 });
 
-it("tells of an address that was away for a moment: routes went with it", async () => {
+it("reports an address that was away for a moment: routes went with it", async () => {
     ip("addr", "del", "192.0.2.1/24", "dev", "uplink");
     ip("addr", "add", "192.0.2.1/24", "dev", "uplink");
     await eventually(async () => {

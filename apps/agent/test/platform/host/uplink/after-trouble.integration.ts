@@ -111,7 +111,7 @@ describe("what changed on the host port", () => {
     it("does not make the journal be written again when it is only time that passes", async () => {
         const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"] });
         await eventually(() => existsSync(journalPath()) && journal()?.step === "bridged", Boolean);
-        // Written every half second it would never be the same for three; the first looks may find what came with the move.
+        // Written every half second it would never be the same for three; the first checks may find what came with the move.
         const stays = async (): Promise<boolean> => {
             const taken = journal()?.saved.takenAt;
             await new Promise((resolve) => setTimeout(resolve, 3_000));

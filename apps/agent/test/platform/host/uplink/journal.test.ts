@@ -82,7 +82,7 @@ describe("the journal", () => {
         expect(await open(folder).read()).toBeUndefined();
     });
 
-    it("says so when it cannot be written", async () => {
+    it("reports it when it cannot be written", async () => {
         writeFileSync(join(folder, "file"), "");
         await expect(open(join(folder, "file")).write(entry)).rejects.toMatchObject({ code: "JOURNAL_UNWRITABLE" });
     });

@@ -42,7 +42,7 @@ afterEach(() => {
 });
 
 /**
- * Stands in for a program of the image: says that it runs, after `before`, so that its traps are set by then. The file with its
+ * Stands in for a program of the image: reports that it runs, after `before`, so that its traps are set by then. The file with its
  * process id is there whole or not at all.
  */
 function program(name: string, body: string, before = ""): void {
@@ -156,7 +156,7 @@ const wakes = (): number =>
     Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${main.pid}/status`, "utf8"))?.[1]);
 
 describe("start-ovs, while both daemons run", () => {
-    it("looks after them without starting a process for that", async () => {
+    it("monitors them without starting a process for that", async () => {
         program("sleep", `touch ${folder}/slept`);
         daemon("ovs-vswitchd");
         await start();
@@ -197,7 +197,7 @@ describe("start-ovs, while both daemons run", () => {
     });
 });
 
-describe("start-ovs, told to end", () => {
+describe("start-ovs, asked to end", () => {
     /** Starts it so that it waits where it takes the process id of the switch, until the function is called. */
     async function startHeld(): Promise<() => void> {
         daemon("ovs-vswitchd");
@@ -323,11 +323,11 @@ describe("start-ovs, told to end", () => {
 
     it("brings the NIC back itself when the agent does not, while OVS still runs", async () => {
         daemon("ovs-vswitchd");
-        program("antrea-agent", `kill -0 $(cat ${folder}/ovs-vswitchd.pid) && echo "$*" >${folder}/told`);
+        program("antrea-agent", `kill -0 $(cat ${folder}/ovs-vswitchd.pid) && echo "$*" >${folder}/arguments`);
         await start({ agentSeconds: 1 });
         writeFileSync(journal(), "{}");
         expect(await stop()).toBe(0);
-        expect(readFileSync(join(folder, "told"), "utf8")).toBe("restore-uplink\n");
+        expect(readFileSync(join(folder, "arguments"), "utf8")).toBe("restore-uplink\n");
     });
 
     it("gives the uplink back though the program that does it is killed", async () => {

@@ -320,7 +320,7 @@ describe("without OVS", () => {
         },
     );
 
-    it("a host port that OVS does not make again is not said to be for OVS that is away", async () => {
+    it("a host port that OVS does not make again is not reported as OVS that is away", async () => {
         const timing = { lossMs: 1_000 };
         const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"], timing });
         await hasPrinted(child, "bridged");

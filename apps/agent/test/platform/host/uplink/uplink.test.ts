@@ -186,17 +186,17 @@ it("calls exclude each other: the end waits until what is under way is over", as
 it("the NIC has its name back only when OVS has released the device that had it", async () => {
     const uplink = uplinkOf();
     await uplink.recover();
-    const [letGo, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [released, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     ports.deletePort = deletesDevice;
     ports.acknowledged = () => {
         asked.resolve();
-        return letGo.promise;
+        return released.promise;
     };
     const restoring = uplink.restore();
     await asked.promise;
     await settled();
     expect(links.map(({ name }) => name)).toEqual(["eth0~"]);
-    letGo.reject(new TypeError("it takes too long"));
+    released.reject(new TypeError("it takes too long"));
     await restoring;
     expect(links.map(({ name }) => name)).toEqual(["eth0"]);
 });

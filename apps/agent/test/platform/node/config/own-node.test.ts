@@ -140,7 +140,7 @@ describe("a start", () => {
     it.each([
         [undefined, /kube-proxy.*set kubeAPIServerOverride/],
         ["https://192.0.2.9:6443", /reaches https:\/\/192\.0\.2\.9:6443 \(kubeAPIServerOverride\)$/],
-    ])("says what to do if the API server does not answer, with the override %s", async (override, words) => {
+    ])("reports what to do if the API server does not answer, with the override %s", async (override, words) => {
         const entries: LogEntry[] = [];
         const options = { entries, kubeAPIServerOverride: override };
         expect(await taken(Nodes.away(), undefined, 30, options)).toBeUndefined();
@@ -215,7 +215,7 @@ describe("after the start", () => {
         expect(reported).toEqual({ problem: undefined, failures: [] });
     });
 
-    it("while the API server is away what is known holds, and is looked at when it is back", () => {
+    it("while the API server is away what is known holds, and is checked when it is back", () => {
         const nodes = new Nodes(undefined);
         nodes.hasSynced = false;
         const { reported, check } = follow(nodes);
@@ -229,7 +229,7 @@ describe("after the start", () => {
         const nodes = new Nodes(worker(both));
         nodes.hasSynced = false;
         const { reported, check } = follow(nodes, Date.UTC(2026, 0, 2, 3, 4, 5));
-        // Nobody said that it is gone still.
+        // Nothing reported that it is still gone.
         expect(reported.problem).toBe(
             "Node worker was deleted at 2026-01-02T03:04:05.000Z, and it is not known since this start whether it was recreated; it had 10.10.1.0/24,fd00:10::/64, which may since be assigned to another Node",
         );
@@ -238,7 +238,7 @@ describe("after the start", () => {
         expect(reported.problem).toBeUndefined();
     });
 
-    it("other podCIDRs end the process, told with both", () => {
+    it("other podCIDRs end the process, reported with both", () => {
         const nodes = new Nodes(worker(both));
         const { reported } = follow(nodes);
         nodes.set(worker(["10.10.2.0/24"]));

@@ -78,7 +78,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         ["has no podCIDRs any more", () => nodes.put("worker"), "SUBNET_LOST"],
         ["is gone", () => nodes.remove("worker"), "SUBNET_LOST"],
         ["has others", () => nodes.put("worker", { podCIDRs: ["10.10.7.0/24"] }), "POD_CIDR_CHANGED"],
-    ])("is refused without a question when the watch has just said that the Node %s", async (_, change, code) => {
+    ])("is refused without a question when the watch has just reported that the Node %s", async (_, change, code) => {
         nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] });
         await subnet.confirm();
         change();
@@ -96,7 +96,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         expect(api.requests).toHaveLength(1);
     });
 
-    it("lost is a problem of the agent until it is the Node's again, or the watch, which is newer, says what there is", async () => {
+    it("lost is a problem of the agent until it is the Node's again, or the watch, which is newer, reports what there is", async () => {
         expect(subnet.problem).toBeUndefined();
         api.remove(nodeResource, "worker");
         await clock.advance(30_000);

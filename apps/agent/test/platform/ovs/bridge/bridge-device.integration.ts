@@ -81,7 +81,7 @@ it("comes back by the next check when somebody has taken its port out of the dat
     expect(ip("-d", "-o", "link", "show", node.bridge)).toContain("tun type tap");
 });
 
-it("says that the device of the datapath is gone until OVS is started again; Pods have their traffic", async () => {
+it("reports that the device of the datapath is gone until OVS is started again; Pods have their traffic", async () => {
     using pod = new TestPod();
     ip("link", "del", "ovs-netdev");
     await expect(agent.resync()).rejects.toMatchObject({ code: "NO_DEVICE" });

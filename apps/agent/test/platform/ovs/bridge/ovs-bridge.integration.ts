@@ -110,7 +110,7 @@ describe("ports", () => {
     });
 });
 
-it("without a bridge says so", async () => {
+it("without a bridge reports it", async () => {
     await node.ovs.vsctl("del-br", node.bridge);
     await agent.database.until(() => (agent.database.rows("Bridge").size === 0 ? true : undefined), {
         timeoutMs: 50_000,

@@ -159,7 +159,7 @@ describe("the bridge", () => {
         expect(await list("--bare", "--columns=name", "find", "interface", "name=nic1")).toEqual(["nic1"]);
     });
 
-    it("says why OVS cannot open a NIC", async () => {
+    it("reports why OVS cannot open a NIC", async () => {
         await bridge.ensure(["nic0", "no-nic"]);
         await untilCopied(() => bridge.nics().some(({ error }) => error !== undefined));
         const errors = new Map(bridge.nics().map(({ name, error }) => [name, error]));

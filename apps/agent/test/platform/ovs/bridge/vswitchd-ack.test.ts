@@ -6,7 +6,7 @@ const { signal } = new AbortController();
 it.each([
     ["10 s", undefined, { timeoutMs: 10_000 }],
     ["10 s, or until the signal ends", { signal }, { timeoutMs: 10_000, signal }],
-    ["as long as the caller says", { timeoutMs: 3_000 }, { timeoutMs: 3_000 }],
+    ["as long as the caller asks", { timeoutMs: 3_000 }, { timeoutMs: 3_000 }],
 ])("OVS has %s to carry out what the database has", async (_, limits, expected) => {
     const row = new Map([["row", { next_cfg: 7, cur_cfg: 6 }]]);
     const asked: unknown[] = [];

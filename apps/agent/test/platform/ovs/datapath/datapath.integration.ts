@@ -298,7 +298,7 @@ describe("on the kernel datapath", () => {
         });
     }
 
-    it("an OVS without the type says so", async () => {
+    it("an OVS without the type reports it", async () => {
         await using other = await Switch.start();
         await other.bridge("system").ensure();
         await expect(other.probe("system").probe.check()).rejects.toMatchObject({

@@ -55,7 +55,7 @@ describe("the probe of the datapath", () => {
         expect(readiness.missing()).toBeUndefined();
     });
 
-    it("of the userspace datapath waits for its setting, and says which OVS refuses", async () => {
+    it("of the userspace datapath waits for its setting, and reports which OVS refuses", async () => {
         const { control, readiness, probe } = probeOf("netdev");
         control.answers = {
             "dpif/dump-dps": "netdev@br-int\n",
@@ -146,14 +146,14 @@ describe("the probe of the datapath", () => {
             "BRIDGE_NOT_MADE",
             /^OVS has not made bridge br-int on the userspace datapath \(netdev\) yet; see the log of container antrea-ovs$/,
         ],
-    ])("says why there is no bridge: %s", async (_, type, bridges, show, code, words) => {
+    ])("reports why there is no bridge: %s", async (_, type, bridges, show, code, words) => {
         const { control, readiness, probe } = probeOf(type);
         control.answers = { "dpif/dump-dps": bridges, [`dpctl/show ${type}@ovs-${type}`]: show };
         await expect(probe.check()).rejects.toMatchObject({ code, message: expect.stringMatching(words) });
         expect(readiness.missing()).toMatch(words);
     });
 
-    it("waits, says each reason once, and goes on when all is well", async () => {
+    it("waits, reports each reason once, and goes on when all is well", async () => {
         const { control, readiness, log, probe } = probeOf("system");
         const absent = new UnixctlError("NOT_RUNNING", "environment", "ovs-vswitchd is not running");
         control.answers = { "dpif/dump-dps": absent };
@@ -170,7 +170,7 @@ describe("the probe of the datapath", () => {
         expect(log.messages()).toEqual(["waiting for the datapath of OVS", "waiting for the datapath of OVS"]);
     });
 
-    it("says nothing in the log of what is over in a moment", async () => {
+    it("logs nothing of what is over in a moment", async () => {
         const { control, readiness, log, probe } = probeOf("netdev", 60_000);
         control.answers = {
             "dpif/dump-dps": "",
@@ -183,7 +183,7 @@ describe("the probe of the datapath", () => {
         expect(log.records).toEqual([]);
     });
 
-    it("a later look that fails takes the readiness back", async () => {
+    it("a later probe that fails takes the readiness back", async () => {
         const { control, readiness, probe } = probeOf("netdev");
         control.answers = { "dpif/dump-dps": "netdev@br-int\n", "dpif/show-dp-features br-int": featuresOf() };
         await probe.check();

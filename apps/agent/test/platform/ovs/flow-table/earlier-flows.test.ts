@@ -52,7 +52,7 @@ let earlier: EarlierFlows;
 
 beforeEach(async () => {
     ovs = new FakeSwitch();
-    // The agent before knew the cluster; this one begins with what its configuration says.
+    // The agent before knew the cluster; this one begins with what its configuration has.
     putEarlier(1);
     ovs.put({ table: 0, priority: 1, match: { in_port: 7 }, actions: [], cookie: BigInt(before) << 48n });
     flowTable = new FlowTable({ link: ovs, logger: silentLogger });
@@ -127,7 +127,7 @@ describe("flows of an earlier agent", () => {
         expect(ovs.flows).toHaveLength(flowTable.size);
     });
 
-    it("of the release before, whose cookies tell less, leave OVS no moment without what only the API server knows", async () => {
+    it("of the release before, whose cookies hold less, leave OVS no moment without what only the API server knows", async () => {
         // As it wrote them: no object id, the ranges of Services in the pipeline, other Nodes among the Pods.
         const former = [...pipeline("10.96.0.0/16", "10.97.0.0/16"), peer, tunnel].flatMap((set) =>
             withCookies(

@@ -162,7 +162,7 @@ describe("a change that OVS refuses in part", () => {
         expect(await table.repair()).toEqual({ missing: 0, superfluous: 0 });
     });
 
-    it("gives way to what the owner said after it", async () => {
+    it("gives way to what the owner set after it", async () => {
         ovs.failures.push({ error: partial, applied: true });
         const first = table.set("a", setOf([1, 2]));
         await Promise.all([expect(first).rejects.toBe(partial), table.set("a", setOf([3]))]);
@@ -277,7 +277,7 @@ describe("rounds of earlier starts", () => {
         expect(present()).toEqual(["13@3"]);
     });
 
-    it("a flow that is taken over between look and deletion stays", async () => {
+    it("a flow that is taken over between check and deletion stays", async () => {
         ovs.put(foreign(1, 2n << 48n));
         table.stage("a", setOf([1]));
         const [wanted] = table.flowsOf("a");

@@ -101,7 +101,7 @@ describe("an owner with groups", () => {
         expect(ovs.groups).toHaveLength(1);
     });
 
-    it("has what the last of two changes in a transaction says", async () => {
+    it("has what the last of two changes in a transaction sets", async () => {
         await table.set("a", serviceOf({ 1: [10] }));
         await table.apply([
             { owner: "a", flows: undefined },

@@ -57,7 +57,7 @@ function waits(): boolean {
 
 const limitSeconds = 600;
 
-/** The limit for the flows, which lasts until a test says so; and all others, which are as they are. */
+/** The limit for the flows, which lasts until a test ends it; and all others, which are as they are. */
 const standInOfSleep = (): string => `#!/bin/bash
 [ "$1" = ${limitSeconds} ] || exec /bin/sleep "$@"
 while [ -d ${folder} ] && [ ! -e ${file("over")} ]; do /bin/sleep 0.05; done
@@ -121,7 +121,7 @@ describe("start-ovs", () => {
         expect(await eventually(waits, (answer) => !answer)).toBe(false);
     });
 
-    it("says nothing when the agent has released the switch in time", async () => {
+    it("reports nothing when the agent has released the switch in time", async () => {
         makeDatabase("system");
         start();
         expect(await found(1)).toEqual([true]);

@@ -51,6 +51,6 @@ export interface ProgramInput {
     readonly force?: boolean;
     /** Be an echo server on this port instead. */
     readonly serve?: number;
-    /** Be a client of the echo server instead, until the standard input ends; says its longest gap. */
+    /** Be a client of the echo server instead, until the standard input ends; prints its longest gap. */
     readonly stream?: boolean;
 }

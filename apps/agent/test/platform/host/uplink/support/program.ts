@@ -159,7 +159,7 @@ async function cycle(uplink: Uplink): Promise<void> {
     print({ kind, connectMs: connected - began, restoreMs: performance.now() - connected });
 }
 
-/** Until the test says to go on. */
+/** Until the test asks to go on. */
 function continued(): Promise<void> {
     return new Promise((resolve) => process.stdin.once("data", () => resolve()));
 }

@@ -94,7 +94,7 @@ export class UplinkNode implements AsyncDisposable {
         await new Promise((resolve) => child.stdout?.once("data", resolve));
     }
 
-    /** What must be as it was: everything `ip` shows of the Node, without what only tells the time, and these links. */
+    /** What must be as it was: everything `ip` shows of the Node, without what only shows the time, and these links. */
     truth(...without: readonly string[]): Readonly<Record<string, unknown>> {
         const links = json("-d", "addr").filter(
             ({ ifname }) => !["lo", "ovs-netdev", this.bridge, ...without].includes(String(ifname)),

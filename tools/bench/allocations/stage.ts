@@ -7,7 +7,7 @@ import { listPoolDefinition, listPoolRights, listPools } from "./list-agent.ts";
 import { poolAt, poolOf, poolSize, type StagePool } from "./pools.ts";
 
 /** A real API server with its etcd, and the workers that load it. */
-export class ClaimsStage implements AsyncDisposable {
+export class AllocationsStage implements AsyncDisposable {
     readonly workers: Workers;
     readonly api: ApiClient;
     readonly #parts: AsyncDisposableStack;
@@ -23,13 +23,13 @@ export class ClaimsStage implements AsyncDisposable {
         this.#parts = parts.stack;
     }
 
-    static async start(): Promise<ClaimsStage> {
+    static async start(): Promise<AllocationsStage> {
         await using stack = new AsyncDisposableStack();
         const server = stack.use(await startChartServer());
         await server.apply([listPoolDefinition, ...listPoolRights]);
         const meter = new ApiServerMeter(server);
         const workers = stack.use(new Workers({ meter, server }));
-        return new ClaimsStage({ workers, api: server.clients().api, stack: stack.move() });
+        return new AllocationsStage({ workers, api: server.clients().api, stack: stack.move() });
     }
 
     /** Creates an IPPool, and an object of the list design, of the same name and size. */

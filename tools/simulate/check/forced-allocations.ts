@@ -14,7 +14,7 @@ const heardMs = 65_000;
 const claimedMs = 2 * heardMs;
 const pollMs = 1_000;
 
-export interface ForcedClaimsComponents {
+export interface ForcedAllocationsComponents {
     readonly truth: Truth;
     readonly store: Store;
     readonly time: VirtualTime;
@@ -41,14 +41,14 @@ interface Forced {
  * as that is so, and for one pass afterwards. If its pool is known it is allocated again, so that a pool that is
  * recreated finds the allocation.
  */
-export class ForcedClaims {
-    readonly #components: ForcedClaimsComponents;
+export class ForcedAllocations {
+    readonly #components: ForcedAllocationsComponents;
     readonly #forced = new Map<string, Forced>();
     /** Cases without remaining exceptions: isolated, allocated again, or ended. */
     readonly #over = new Map<string, Forced>();
     readonly #pools = new WeakMap<IpPool, Pool>();
 
-    constructor(components: ForcedClaimsComponents) {
+    constructor(components: ForcedAllocationsComponents) {
         this.#components = components;
     }
 
@@ -127,7 +127,7 @@ export class ForcedClaims {
     /** Whether the address is allocated or available to anyone. */
     #isWanted(name: string, node: string): boolean {
         const { truth, store, subnetHolder } = this.#components;
-        if (truth.claims.has(name) || subnetHolder(name, node) !== undefined) return true;
+        if (truth.allocations.has(name) || subnetHolder(name, node) !== undefined) return true;
         const ip = parseIp(name.replaceAll("-", ":"));
         return [...store.all(poolKind)].some(({ object }) => this.#read(object as IpPool).subnetOf(ip) !== undefined);
     }

@@ -3,12 +3,12 @@ import { seededRandom } from "../statistics.ts";
 import { type Run } from "./workers.ts";
 import { poolSize, type StagePool } from "./pools.ts";
 import { apiCpuOfOne, noFailures, p50 } from "./run-figures.ts";
-import { type ClaimsStage } from "./stage.ts";
+import { type AllocationsStage } from "./stage.ts";
 
 const agents = 10;
 const rounds = 3;
 /** Including the warm-up, all rounds together allocate 5 % of a pool. */
-const claimsOfRound = 220;
+const allocationsOfRound = 220;
 const flat = 1.25;
 const otherNodes = 100;
 
@@ -16,15 +16,15 @@ const otherNodes = 100;
  * Whether an allocation costs the same in an empty, a half full and a nearly full pool; the three pools are used in
  * turn.
  */
-export async function fillLevels(stage: ClaimsStage): Promise<readonly Result[]> {
+export async function fillLevels(stage: AllocationsStage): Promise<readonly Result[]> {
     const empty = { ...(await stage.addPool()), runs: [] as Run[] };
     const half = { ...(await filledPool(stage, 0.45)), runs: [] as Run[] };
     const full = { ...(await filledPool(stage, 0.9)), runs: [] as Run[] };
     const pools = [empty, half, full];
     for (let round = 0; round < rounds; round++) {
         for (const pool of round % 2 === 0 ? pools : pools.toReversed()) {
-            await stage.workers.open("claims", agents, pool.name);
-            pool.runs.push(await stage.workers.closedLoop({ claims: claimsOfRound }));
+            await stage.workers.open("allocations", agents, pool.name);
+            pool.runs.push(await stage.workers.closedLoop({ allocations: allocationsOfRound }));
             await stage.workers.close();
         }
     }
@@ -41,7 +41,7 @@ export async function fillLevels(stage: ClaimsStage): Promise<readonly Result[]>
         typical({
             id: `claims-${id}-lists`,
             unit: "lists",
-            what: `${agents} agents, ${what}: lists of allocations that ${claimsOfRound} allocations took`,
+            what: `${agents} agents, ${what}: lists of allocations that ${allocationsOfRound} allocations took`,
             samples: runs.map(({ cost }) => cost.allocationLists),
         });
     const levels = [
@@ -58,7 +58,7 @@ export async function fillLevels(stage: ClaimsStage): Promise<readonly Result[]>
 }
 
 /** A pool with a share of its addresses allocated, evenly distributed. */
-async function filledPool(stage: ClaimsStage, share: number): Promise<StagePool> {
+async function filledPool(stage: AllocationsStage, share: number): Promise<StagePool> {
     const pool = await stage.addPool();
     const random = seededRandom(1);
     const addresses = Array.from({ length: poolSize }, (_, index) => ({ value: pool.first + index, at: random() }));

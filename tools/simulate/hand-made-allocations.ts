@@ -8,7 +8,7 @@ import { type Station } from "./station.ts";
 
 /** IPAllocations that users create manually and no program would. */
 
-const claimsPath = "/apis/crd.antrea.io/v1alpha1/ipallocations";
+const allocationsPath = "/apis/crd.antrea.io/v1alpha1/ipallocations";
 const pollMs = 15_000;
 /**
  * An agent that has been running and connected for this long, with a valid token and OVS, has learned of an
@@ -22,7 +22,7 @@ const calmMs = 180_000;
  */
 export async function claimInSubnet(cluster: SimulatedCluster, random: Random): Promise<void> {
     const { truth } = cluster;
-    const inUse = [...truth.inUse].filter((name) => name.startsWith(inCluster) && !truth.claims.has(name));
+    const inUse = [...truth.inUse].filter((name) => name.startsWith(inCluster) && !truth.allocations.has(name));
     const address = random.pick(inUse) ?? "";
     const user = truth.usersOf(address)[0];
     const station = cluster.station(user?.node ?? "");
@@ -34,7 +34,7 @@ export async function claimInSubnet(cluster: SimulatedCluster, random: Random): 
     cluster.hasWebhooks = true;
     if (!isMade) return;
     const pod = { namespace: "default", name: "by-hand", uid: `by-hand-${random.hex(8)}` };
-    const made = await send(cluster, "POST", claimsPath, {
+    const made = await send(cluster, "POST", allocationsPath, {
         apiVersion: "crd.antrea.io/v1alpha1",
         kind: "IPAllocation",
         metadata: { name: allocationName(parseIp(address)) },
@@ -48,9 +48,9 @@ export async function claimInSubnet(cluster: SimulatedCluster, random: Random): 
         },
     });
     if (made === undefined) return;
-    cluster.counters.count("claim.byHandInSubnet");
+    cluster.counters.count("allocation.byHandInSubnet");
     if (random.chance(0.5)) await loseThePool(cluster, random, station, pool);
-    follow(cluster, station, { address, container: user.id, claim: (made as IpAllocation).metadata?.uid });
+    follow(cluster, station, { address, container: user.id, allocation: (made as IpAllocation).metadata?.uid });
 }
 
 /** The allocation stays, and the agent of the Node restarts and never learns of its pool. */
@@ -59,25 +59,25 @@ async function loseThePool(cluster: SimulatedCluster, random: Random, station: S
     cluster.hasWebhooks = false;
     const isGone = (await send(cluster, "DELETE", `${poolsPath}/${pool}`)) !== undefined;
     cluster.hasWebhooks = true;
-    if (isGone) cluster.counters.count("claim.outlivesItsPool");
+    if (isGone) cluster.counters.count("allocation.outlivesItsPool");
 }
 
 interface Conflict {
     readonly address: string;
     readonly container: string;
     /** UID of the allocation. */
-    readonly claim: string | undefined;
+    readonly allocation: string | undefined;
 }
 
 /** Checks until the allocation or the use ends. */
 function follow(cluster: SimulatedCluster, station: Station, conflict: Conflict): void {
     const { time, truth } = cluster;
-    const { address, container, claim } = conflict;
+    const { address, container, allocation } = conflict;
     let calmSince = time.now;
     const poll = (): void => {
-        const isClaimed = truth.claims.get(address)?.metadata?.uid === claim;
+        const isClaimed = truth.allocations.get(address)?.metadata?.uid === allocation;
         if (!isClaimed || !truth.usersOf(address).some(({ id }) => id === container)) {
-            if (isClaimed) cluster.counters.count("claim.byHandInSubnet.isolated");
+            if (isClaimed) cluster.counters.count("allocation.byHandInSubnet.isolated");
             return;
         }
         const { agent, isCut, isRefused, machine } = station;

@@ -12,7 +12,7 @@ export interface SimulatedAgent extends AsyncDisposable {
 }
 
 /** The design that an agent implements. */
-export type Side = "claims" | "creates" | "list";
+export type Side = "allocations" | "creates" | "list";
 
 /** What an agent needs to take part in a run. */
 export interface Place {

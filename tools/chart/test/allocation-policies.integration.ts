@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { forceDeleteAnnotation, ipAllocations, type IpAllocation, type IpAllocationSpec } from "@antrea/crd";
 import { pods, type ApiClient } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
-import { claim, claimOf, pod, setClaim } from "./claims.ts";
+import { allocation, allocationOf, pod, setAllocation } from "./allocations.ts";
 import { outcome } from "./outcome.ts";
 import { render } from "./render.ts";
 
@@ -10,7 +10,7 @@ const namespace = "kube-system";
 const here = "node1";
 const there = "node2";
 const elsewhere = { ...pod, nodeName: there };
-// The parts of the chart that decide who may write claims.
+// The parts of the chart that decide who may write allocations.
 const kinds = [
     "CustomResourceDefinition",
     "ServiceAccount",
@@ -20,7 +20,7 @@ const kinds = [
     "ValidatingAdmissionPolicyBinding",
 ];
 
-describe("who may write claims", () => {
+describe("who may write allocations", () => {
     let server: TestApiServer;
     let admin: ApiClient;
     /** With the token of the agent's Pod on node1. */
@@ -65,10 +65,10 @@ describe("who may write claims", () => {
 
     describe("the agent of a Node", () => {
         it.each<[string, (address: string) => IpAllocation]>([
-            ["a Pod's there", (address) => claim(address)],
+            ["a Pod's there", (address) => allocation(address)],
             [
                 "an ordinal's whose Pod runs there, lost by hand",
-                (address) => setClaim(address, { index: 3, nodeName: here }),
+                (address) => setAllocation(address, { index: 3, nodeName: here }),
             ],
         ])("creates %s", async (_name, make) => {
             expect(await outcome(agent.create(ipAllocations, make(someAddress())))).toBe("ok");
@@ -77,39 +77,42 @@ describe("who may write claims", () => {
         it.each<[string, (address: string) => IpAllocation, string]>([
             [
                 "of a Pod of another Node",
-                (address) => claim(address, { pod: elsewhere }),
+                (address) => allocation(address, { pod: elsewhere }),
                 "it must be Allocated to a Pod of its own Node",
             ],
             [
                 "of an ordinal on another Node",
-                (address) => setClaim(address, { index: 0, nodeName: there }),
+                (address) => setAllocation(address, { index: 0, nodeName: there }),
                 "it must be Allocated to a Pod of its own Node",
             ],
             [
                 "that is Reserved",
-                (address) => setClaim(address, { index: 0 }),
+                (address) => setAllocation(address, { index: 0 }),
                 "it must be Allocated to a Pod of its own Node",
             ],
             [
                 "of a Node",
                 (address) =>
-                    claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Node", name: here } }),
+                    allocationOf(address, {
+                        ...setAllocation(address, { index: 0 }).spec,
+                        owner: { kind: "Node", name: here },
+                    }),
                 "it must be Allocated to a Pod of its own Node",
             ],
             [
                 "with finalizers",
                 (address) => ({
-                    ...claim(address),
-                    metadata: { ...claim(address).metadata, finalizers: ["antrea.io/x"] },
+                    ...allocation(address),
+                    metadata: { ...allocation(address).metadata, finalizers: ["antrea.io/x"] },
                 }),
                 "allocations have no finalizers and no ownerReferences",
             ],
             [
                 "with ownerReferences",
                 (address) => ({
-                    ...claim(address),
+                    ...allocation(address),
                     metadata: {
-                        ...claim(address).metadata,
+                        ...allocation(address).metadata,
                         ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "web", uid: "u" }],
                     },
                 }),
@@ -122,33 +125,36 @@ describe("who may write claims", () => {
         it.each<[string, (address: string) => IpAllocation, (object: IpAllocation) => IpAllocation]>([
             [
                 "a new sandbox",
-                (address) => claim(address),
+                (address) => allocation(address),
                 (object) => changed(object, { pod: { ...pod, containerID: "new" } }),
             ],
             [
                 "a new sandbox, which another definition of the pool sets up",
-                (address) => claim(address, { poolUID: "one", poolGeneration: 3 }),
+                (address) => allocation(address, { poolUID: "one", poolGeneration: 3 }),
                 (object) => changed(object, { poolUID: "two", poolGeneration: 1, pod: { ...pod, containerID: "new" } }),
             ],
             [
                 "a new sandbox of an ordinal",
-                (address) => setClaim(address, { index: 0, nodeName: here }),
+                (address) => setAllocation(address, { index: 0, nodeName: here }),
                 (object) => changed(object, { pod: { ...object.spec.pod!, containerID: "new" } }),
             ],
             [
                 "the next Pod of an ordinal",
-                (address) => setClaim(address, { index: 0, nodeName: here }),
+                (address) => setAllocation(address, { index: 0, nodeName: here }),
                 (object) => changed(object, { pod: { ...object.spec.pod!, uid: "next", containerID: "new" } }),
             ],
             [
                 "a reservation that is taken up",
-                (address) => setClaim(address, { index: 0 }),
-                (object) => ({ ...object, spec: setClaim(object.spec.address, { index: 0, nodeName: here }).spec }),
+                (address) => setAllocation(address, { index: 0 }),
+                (object) => ({
+                    ...object,
+                    spec: setAllocation(object.spec.address, { index: 0, nodeName: here }).spec,
+                }),
             ],
-            ["an ordinal whose Pod ended", (address) => setClaim(address, { index: 0, nodeName: here }), reserved],
+            ["an ordinal whose Pod ended", (address) => setAllocation(address, { index: 0, nodeName: here }), reserved],
             [
                 "an annotation",
-                (address) => claim(address),
+                (address) => allocation(address),
                 (object) => ({ ...object, metadata: { ...object.metadata, annotations: { a: "b" } } }),
             ],
         ])("writes %s", async (_name, make, change) => {
@@ -158,44 +164,50 @@ describe("who may write claims", () => {
 
         it.each<[string, (address: string) => IpAllocation, (object: IpAllocation) => IpAllocation]>([
             [
-                "take a Pod's claim from another Node",
-                (address) => claim(address, { pod: elsewhere }),
+                "take a Pod's allocation from another Node",
+                (address) => allocation(address, { pod: elsewhere }),
                 (object) => changed(object, { pod }),
             ],
             [
-                "take an ordinal's claim from another Node",
-                (address) => setClaim(address, { index: 0, nodeName: there }),
-                (object) => ({ ...object, spec: setClaim(object.spec.address, { index: 0, nodeName: here }).spec }),
+                "take an ordinal's allocation from another Node",
+                (address) => setAllocation(address, { index: 0, nodeName: there }),
+                (object) => ({
+                    ...object,
+                    spec: setAllocation(object.spec.address, { index: 0, nodeName: here }).spec,
+                }),
             ],
             [
                 "give its allocation to another Node",
-                (address) => claim(address),
+                (address) => allocation(address),
                 (object) => changed(object, { pod: elsewhere }),
             ],
             [
-                "give an ordinal's claim to another Node",
-                (address) => setClaim(address, { index: 0, nodeName: here }),
+                "give an ordinal's allocation to another Node",
+                (address) => setAllocation(address, { index: 0, nodeName: here }),
                 (object) => changed(object, { pod: { ...object.spec.pod!, nodeName: there } }),
             ],
             [
                 "reserve an ordinal of another Node",
-                (address) => setClaim(address, { index: 0, nodeName: there }),
+                (address) => setAllocation(address, { index: 0, nodeName: there }),
                 reserved,
             ],
-            ["reserve a Pod's address", (address) => claim(address), reserved],
+            ["reserve a Pod's address", (address) => allocation(address), reserved],
             [
                 "take up a reservation for a Pod of another Node",
-                (address) => setClaim(address, { index: 0 }),
-                (object) => ({ ...object, spec: setClaim(object.spec.address, { index: 0, nodeName: there }).spec }),
+                (address) => setAllocation(address, { index: 0 }),
+                (object) => ({
+                    ...object,
+                    spec: setAllocation(object.spec.address, { index: 0, nodeName: there }).spec,
+                }),
             ],
             [
                 "change a reservation",
-                (address) => setClaim(address, { index: 0 }),
+                (address) => setAllocation(address, { index: 0 }),
                 (object) => ({ ...object, metadata: { ...object.metadata, annotations: { a: "b" } } }),
             ],
             [
                 "annotate the allocation of another Node",
-                (address) => claim(address, { pod: elsewhere }),
+                (address) => allocation(address, { pod: elsewhere }),
                 (object) => ({
                     ...object,
                     metadata: { ...object.metadata, annotations: { [forceDeleteAnnotation]: "true" } },
@@ -203,25 +215,28 @@ describe("who may write claims", () => {
             ],
             [
                 "make another Pod the owner",
-                (address) => claim(address),
+                (address) => allocation(address),
                 (object) =>
                     changed(object, { owner: { ...object.spec.owner, uid: "other" }, pod: { ...pod, uid: "other" } }),
             ],
             [
                 "make its Pod the owner of a reservation",
-                (address) => setClaim(address, { index: 0 }),
-                (object) => changed(object, claim(object.spec.address).spec),
+                (address) => setAllocation(address, { index: 0 }),
+                (object) => changed(object, allocation(object.spec.address).spec),
             ],
             [
                 "make a StatefulSet the owner",
-                (address) => claim(address, { pod: { ...pod, name: "db-0" } }),
-                (object) => changed(object, { owner: setClaim(object.spec.address, { index: 0 }).spec.owner }),
+                (address) => allocation(address, { pod: { ...pod, name: "db-0" } }),
+                (object) => changed(object, { owner: setAllocation(object.spec.address, { index: 0 }).spec.owner }),
             ],
             [
                 "take an address that its Node holds",
                 (address) =>
-                    claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Node", name: here } }),
-                (object) => changed(object, claim(object.spec.address).spec),
+                    allocationOf(address, {
+                        ...setAllocation(address, { index: 0 }).spec,
+                        owner: { kind: "Node", name: here },
+                    }),
+                (object) => changed(object, allocation(object.spec.address).spec),
             ],
         ])("does not %s", async (_name, make, change) => {
             const object = await stored(make);
@@ -231,7 +246,7 @@ describe("who may write claims", () => {
         });
 
         it("keeps finalizers that others set, and adds none", async () => {
-            const object = await stored(claim);
+            const object = await stored(allocation);
             const withFinalizer = await admin.patch(
                 ipAllocations,
                 { name: object.spec.address },
@@ -247,20 +262,20 @@ describe("who may write claims", () => {
         });
 
         it.each<[string, (address: string) => IpAllocation, string]>([
-            ["frees a Pod's there", (address) => claim(address), "ok"],
+            ["frees a Pod's there", (address) => allocation(address), "ok"],
             [
                 "does not free a Pod's of another Node",
-                (address) => claim(address, { pod: elsewhere }),
+                (address) => allocation(address, { pod: elsewhere }),
                 "it must be owned by, and Allocated to, a Pod of its own Node",
             ],
             [
                 "does not free an ordinal's there",
-                (address) => setClaim(address, { index: 0, nodeName: here }),
+                (address) => setAllocation(address, { index: 0, nodeName: here }),
                 "it must be owned by, and Allocated to, a Pod of its own Node",
             ],
             [
                 "does not free a reservation",
-                (address) => setClaim(address, { index: 0 }),
+                (address) => setAllocation(address, { index: 0 }),
                 "it must be owned by, and Allocated to, a Pod of its own Node",
             ],
         ])("%s", async (_name, make, message) => {
@@ -268,7 +283,7 @@ describe("who may write claims", () => {
         });
 
         it("is held to this also where the annotation breaks the glass", async () => {
-            const object = await stored((address) => claim(address, { pod: elsewhere }));
+            const object = await stored((address) => allocation(address, { pod: elsewhere }));
             const annotations = { [forceDeleteAnnotation]: "true" };
             await admin.patch(
                 ipAllocations,
@@ -281,12 +296,12 @@ describe("who may write claims", () => {
         it("is nobody without the token of its Pod", async () => {
             const user = await server.addServiceAccountUser({ namespace, name: "antrea-agent" });
             const { api } = server.clients(user);
-            expect(await outcome(api.create(ipAllocations, claim(someAddress())))).toContain(
+            expect(await outcome(api.create(ipAllocations, allocation(someAddress())))).toContain(
                 "the token is not bound to a Node",
             );
         });
 
-        it("has no right to pools' specs and status, and to many claims at once", async () => {
+        it("has no right to pools' specs and status, and to many allocations at once", async () => {
             const path = "/apis/crd.antrea.io/v1alpha1/ipallocations";
             await expect(agent.request({ method: "DELETE", path })).rejects.toMatchObject({ code: "FORBIDDEN" });
             const status = "/apis/crd.antrea.io/v1alpha2/ippools/pool1/status";
@@ -298,15 +313,15 @@ describe("who may write claims", () => {
 
     describe("the controller", () => {
         it.each<[string, (address: string) => IpAllocation]>([
-            ["an allocation of a Node that is gone", (address) => claim(address, { pod: elsewhere })],
-            ["an ordinal's claim in use", (address) => setClaim(address, { index: 0, nodeName: here })],
-            ["a reservation", (address) => setClaim(address, { index: 0 })],
+            ["an allocation of a Node that is gone", (address) => allocation(address, { pod: elsewhere })],
+            ["an ordinal's allocation in use", (address) => setAllocation(address, { index: 0, nodeName: here })],
+            ["a reservation", (address) => setAllocation(address, { index: 0 })],
         ])("frees %s", async (_name, make) => {
             expect(await remove(controller, await stored(make))).toBe("ok");
         });
 
         it("hands an ordinal over from a dead Node, and renews the owner", async () => {
-            const object = await stored((address) => setClaim(address, { index: 0, nodeName: there }));
+            const object = await stored((address) => setAllocation(address, { index: 0, nodeName: there }));
             const free = await controller.update(ipAllocations, reserved(object));
             const renewed = changed(free, { owner: { ...free.spec.owner, uid: "uid-living" } });
             expect(await outcome(controller.update(ipAllocations, renewed))).toBe("ok");
@@ -325,7 +340,7 @@ describe("who may write claims", () => {
             );
 
         it("does not delete an address in use by mistake", async () => {
-            const object = await stored(claim);
+            const object = await stored(allocation);
             expect(await remove(admin, object)).toBe(
                 `address ${object.spec.address} is used by Pod shop/web on Node node1: delete the Pod, and the address is freed. ` +
                     "If it is no longer in use, first run: " +
@@ -336,13 +351,13 @@ describe("who may write claims", () => {
         });
 
         it("breaks the glass with the annotation", async () => {
-            const object = await stored(claim);
+            const object = await stored(allocation);
             await force(object);
             expect(await remove(admin, object)).toBe("ok");
         });
 
         it.each(["false", "", "yes"])("does not break it with the value %j", async (value) => {
-            const object = await stored(claim);
+            const object = await stored(allocation);
             const annotations = { [forceDeleteAnnotation]: value };
             await admin.patch(
                 ipAllocations,
@@ -353,7 +368,7 @@ describe("who may write claims", () => {
         });
 
         it("does not free an address by a change either, unless the glass is broken", async () => {
-            const object = await stored((address) => setClaim(address, { index: 0, nodeName: here }));
+            const object = await stored((address) => setAllocation(address, { index: 0, nodeName: here }));
             expect(await outcome(admin.update(ipAllocations, reserved(object)))).toContain("is used by Pod shop/db-0");
             const atOnce = reserved({
                 ...object,
@@ -363,12 +378,12 @@ describe("who may write claims", () => {
             expect(await outcome(admin.update(ipAllocations, reserved(await force(object))))).toBe("ok");
         });
 
-        it("may label claims, delete reservations, and restore claims from a backup", async () => {
-            const object = await stored(claim);
+        it("may label allocations, delete reservations, and restore allocations from a backup", async () => {
+            const object = await stored(allocation);
             const labelled = { ...object, metadata: { ...object.metadata, labels: { a: "b" } } };
             expect(await outcome(admin.update(ipAllocations, labelled))).toBe("ok");
-            expect(await remove(admin, await stored((address) => setClaim(address, { index: 0 })))).toBe("ok");
-            expect(await outcome(admin.create(ipAllocations, claim(someAddress())))).toBe("ok");
+            expect(await remove(admin, await stored((address) => setAllocation(address, { index: 0 })))).toBe("ok");
+            expect(await outcome(admin.create(ipAllocations, allocation(someAddress())))).toBe("ok");
         });
     });
 });

@@ -1,12 +1,12 @@
 // The allocations of a burst by the design with one object per pool: addresses alone, of one Node.
 import { isErrorOf } from "@antrea/errors";
-import { openListAgent } from "../claims/list-agent.ts";
-import { type SimulatedAgent } from "../claims/simulated-agent.ts";
+import { openListAgent } from "../allocations/list-agent.ts";
+import { type SimulatedAgent } from "../allocations/simulated-agent.ts";
 import { BenchError } from "../error.ts";
 import { serveBench } from "../helper.ts";
 
 /** What is claimed: an address of each pool for each Pod. */
-export interface ListClaimsInput {
+export interface ListAllocationsInput {
     readonly kubeconfig: string;
     readonly pools: readonly string[];
     readonly pods: number;
@@ -15,7 +15,7 @@ export interface ListClaimsInput {
 }
 
 /** What that took. */
-export interface ListClaims {
+export interface ListAllocations {
     readonly seconds: number;
     /** Updates that another one had overtaken. */
     readonly conflicts: number;
@@ -24,7 +24,7 @@ export interface ListClaims {
 }
 
 /** All allocations begin at once; one that gives up is repeated at once, as a container runtime repeats an ADD later. */
-async function claimAll({ kubeconfig, pools, pods, round }: ListClaimsInput): Promise<ListClaims> {
+async function claimAll({ kubeconfig, pools, pods, round }: ListAllocationsInput): Promise<ListAllocations> {
     await using stack = new AsyncDisposableStack();
     const agents: SimulatedAgent[] = [];
     for (const [agent, pool] of pools.entries()) {

@@ -3,14 +3,14 @@ import { quantile } from "../statistics.ts";
 import { type Run } from "./workers.ts";
 import { noFailures } from "./run-figures.ts";
 import { type Side } from "./simulated-agent.ts";
-import { type ClaimsStage } from "./stage.ts";
+import { type AllocationsStage } from "./stage.ts";
 
 const agents = 100;
 const perSecond = 300;
 const seconds = 10;
 
 /** Latency of an allocation at a steady rate of starts, independent of the duration of others. */
-export async function openLoop(stage: ClaimsStage): Promise<readonly Result[]> {
+export async function openLoop(stage: AllocationsStage): Promise<readonly Result[]> {
     const pool = await stage.addPool();
     const run = async (side: Side): Promise<Run> => {
         await stage.workers.open(side, agents, pool.name);
@@ -18,7 +18,7 @@ export async function openLoop(stage: ClaimsStage): Promise<readonly Result[]> {
         await stage.workers.close();
         return made;
     };
-    const claims = await run("claims");
+    const allocations = await run("allocations");
     const creates = await run("creates");
     const what = `${perSecond} allocations a second of ${agents} agents, open loop`;
     const row = (id: string, share: number, of: Run, max?: number): Result =>
@@ -30,9 +30,9 @@ export async function openLoop(stage: ClaimsStage): Promise<readonly Result[]> {
             ...(max !== undefined && { max }),
         });
     return [
-        row("p50", 0.5, claims),
-        row("p99", 0.99, claims, 100),
-        noFailures("claims-open-failures", `${what}: allocations that failed`, [claims]),
+        row("p50", 0.5, allocations),
+        row("p99", 0.99, allocations, 100),
+        noFailures("claims-open-failures", `${what}: allocations that failed`, [allocations]),
         row("p50-creates", 0.5, creates),
         row("p99-creates", 0.99, creates),
     ];

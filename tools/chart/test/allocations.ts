@@ -10,8 +10,8 @@ export const pod = {
     interface: "eth0",
 } as const;
 
-/** The allocation of a Pod, "web" on "node1" unless told otherwise. */
-export function claim(address: string, spec: Partial<IpAllocationSpec> = {}): IpAllocation {
+/** The allocation of a Pod, "web" on "node1" unless set otherwise. */
+export function allocation(address: string, spec: Partial<IpAllocationSpec> = {}): IpAllocation {
     const ip = parseIp(address);
     const { namespace, name, uid } = { ...pod, ...spec.pod };
     return {
@@ -29,7 +29,7 @@ export function claim(address: string, spec: Partial<IpAllocationSpec> = {}): Ip
 }
 
 /** The allocation of a StatefulSet's Pod: Allocated to it, or Reserved without it. */
-export function setClaim(
+export function setAllocation(
     address: string,
     set: {
         readonly name?: string;
@@ -40,12 +40,12 @@ export function setClaim(
 ): IpAllocation {
     const { name = "db", index, nodeName, uid = "uid-pod" } = set;
     const owner = { kind: "StatefulSet", namespace: pod.namespace, name, uid: "uid-set", index } as const;
-    const { pod: _, ...spec } = claim(address, { owner }).spec;
-    if (nodeName === undefined) return claimOf(address, { ...spec, state: "Reserved" });
-    return claimOf(address, { ...spec, pod: { ...pod, name: `${name}-${index}`, uid, nodeName } });
+    const { pod: _, ...spec } = allocation(address, { owner }).spec;
+    if (nodeName === undefined) return allocationOf(address, { ...spec, state: "Reserved" });
+    return allocationOf(address, { ...spec, pod: { ...pod, name: `${name}-${index}`, uid, nodeName } });
 }
 
 /** An allocation of exactly this spec. */
-export function claimOf(address: string, spec: IpAllocationSpec): IpAllocation {
+export function allocationOf(address: string, spec: IpAllocationSpec): IpAllocation {
     return { metadata: { name: allocationName(parseIp(address)) }, spec };
 }

@@ -6,7 +6,7 @@ import { nodeNameOf, type Place, type Side } from "./simulated-agent.ts";
 import { type OpenInput, type WorkerRun } from "./worker.ts";
 
 const processCount = 4;
-const warmUpClaims = 5;
+const warmUpAllocations = 5;
 
 /** The results of all agents, and the cost at the API server. */
 export interface Run extends WorkerRun {
@@ -20,7 +20,10 @@ export class Workers implements AsyncDisposable {
     readonly #meter: ApiServerMeter;
     readonly #server: TestApiServer;
     readonly #kubeconfigs = new Map<string, Promise<string>>();
-    readonly #workers: readonly Helper[] = Array.from({ length: processCount }, () => new Helper("claims/worker.ts"));
+    readonly #workers: readonly Helper[] = Array.from(
+        { length: processCount },
+        () => new Helper("allocations/worker.ts"),
+    );
     #round = 0;
 
     constructor(components: { readonly meter: ApiServerMeter; readonly server: TestApiServer }) {
@@ -41,7 +44,9 @@ export class Workers implements AsyncDisposable {
             ...place,
             agents: shareOf(worker, agents).map((agent) => ({ agent, kubeconfig: kubeconfigs[agent] ?? "" })),
         }));
-        await this.#askAll("closedLoop", (worker) => ({ claims: warmUpClaims * shareOf(worker, agents).length }));
+        await this.#askAll("closedLoop", (worker) => ({
+            allocations: warmUpAllocations * shareOf(worker, agents).length,
+        }));
     }
 
     async close(): Promise<void> {
@@ -57,8 +62,14 @@ export class Workers implements AsyncDisposable {
     }
 
     /** Each agent allocates one address after the other, for some seconds or a total number of allocations. */
-    async closedLoop({ seconds, claims }: { readonly seconds?: number; readonly claims?: number }): Promise<Run> {
-        const share = claims === undefined ? {} : { claims: Math.ceil(claims / processCount) };
+    async closedLoop({
+        seconds,
+        allocations,
+    }: {
+        readonly seconds?: number;
+        readonly allocations?: number;
+    }): Promise<Run> {
+        const share = allocations === undefined ? {} : { allocations: Math.ceil(allocations / processCount) };
         return this.#measure(() => this.#askAll<WorkerRun>("closedLoop", () => ({ seconds, ...share })));
     }
 

@@ -14,11 +14,11 @@ import {
     writtenOfOne,
 } from "./run-figures.ts";
 import { type Side } from "./simulated-agent.ts";
-import { type ClaimsStage } from "./stage.ts";
+import { type AllocationsStage } from "./stage.ts";
 
 const rounds = 3;
 const roundSeconds = 2.5;
-const sides: readonly Side[] = ["claims", "creates", "list"];
+const sides: readonly Side[] = ["allocations", "creates", "list"];
 
 const creates = "bare creates of objects of the same kind and size";
 const list = "a list in the status of one object";
@@ -27,9 +27,9 @@ const list = "a list in the status of one object";
  * Allocations of so many concurrent agents, against plain creates and the design with one object per pool, round by
  * round.
  */
-export async function sideBySide(stage: ClaimsStage, agents: number): Promise<readonly Result[]> {
+export async function sideBySide(stage: AllocationsStage, agents: number): Promise<readonly Result[]> {
     const pool = await stage.addPool();
-    const runs: Readonly<Record<Side, Run[]>> = { claims: [], creates: [], list: [] };
+    const runs: Readonly<Record<Side, Run[]>> = { allocations: [], creates: [], list: [] };
     for (let round = 0; round < rounds; round++) {
         for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
             runs[side].push(await stage.workers.round(side, agents, pool.name, roundSeconds));
@@ -37,7 +37,7 @@ export async function sideBySide(stage: ClaimsStage, agents: number): Promise<re
     }
     refuseFailures(runs.creates);
     const pairs = (peer: Side, of: (run: Run) => number): Pairs => ({
-        ours: runs.claims.map(of),
+        ours: runs.allocations.map(of),
         peer: runs[peer].map(of),
     });
     const atOnce = `${agents} ${agents === 1 ? "agent" : "agents"}`;
@@ -79,10 +79,10 @@ export async function sideBySide(stage: ClaimsStage, agents: number): Promise<re
         figure({
             id: `claims-conflicts-${agents}`,
             what: `${atOnce}: creates that met another's allocation, of 100 allocations`,
-            value: percentOf(runs.claims, (run) => run.conflicts),
+            value: percentOf(runs.allocations, (run) => run.conflicts),
             unit: "%",
         }),
-        noFailures(`claims-failures-${agents}`, `${atOnce}: allocations that failed`, runs.claims),
+        noFailures(`claims-failures-${agents}`, `${atOnce}: allocations that failed`, runs.allocations),
         figure({
             id: `claims-failures-list-${agents}`,
             what: `${atOnce}: of the list design, allocations that failed`,

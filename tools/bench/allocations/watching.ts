@@ -3,7 +3,7 @@ import { comparison, type Result } from "../result.ts";
 import { type Run } from "./workers.ts";
 import { blocksOfPool } from "./pools.ts";
 import { apiCpuOfOne, noFailures, p50 } from "./run-figures.ts";
-import { type ClaimsStage } from "./stage.ts";
+import { type AllocationsStage } from "./stage.ts";
 
 const claiming = 10;
 const watching = 1_000;
@@ -11,12 +11,12 @@ const roundSeconds = 2.5;
 const flat = 1.25;
 
 /** Whether an allocation costs the same while many idle agents watch. */
-export async function watchingAgents(stage: ClaimsStage): Promise<readonly Result[]> {
+export async function watchingAgents(stage: AllocationsStage): Promise<readonly Result[]> {
     const { workers, api } = stage;
     const pool = await stage.addPool();
     const alone: Run[] = [];
     const watched: Run[] = [];
-    const round = (): Promise<Run> => workers.round("claims", claiming, pool.name, roundSeconds);
+    const round = (): Promise<Run> => workers.round("allocations", claiming, pool.name, roundSeconds);
     alone.push(await round());
     const { resourceVersion } = await api.list(ipAllocations, { fieldSelector: "spec.block=" });
     await workers.watch(watching, blocksOfPool(pool), resourceVersion);

@@ -31,7 +31,7 @@ interface Opened {
 }
 
 const openers: Readonly<Record<Side, (place: Place) => Promise<SimulatedAgent>>> = {
-    claims: openAllocatorAgent,
+    allocations: openAllocatorAgent,
     creates: openCreateAgent,
     list: openListAgent,
 };
@@ -53,16 +53,16 @@ async function close(): Promise<void> {
 /** Each agent allocates one address after the other, for some time or some number. */
 async function closedLoop({
     seconds,
-    claims,
+    allocations,
 }: {
     readonly seconds?: number;
-    readonly claims?: number;
+    readonly allocations?: number;
 }): Promise<WorkerRun> {
     const end = performance.now() + (seconds ?? Infinity) * 1000;
-    let left = claims ?? Infinity;
-    return record(async (claim) => {
+    let left = allocations ?? Infinity;
+    return record(async (allocate) => {
         const loop = async (one: Opened): Promise<void> => {
-            while (performance.now() < end && left-- > 0) await claim(one, performance.now());
+            while (performance.now() < end && left-- > 0) await allocate(one, performance.now());
         };
         await Promise.all(opened.map(loop));
     });
@@ -76,13 +76,13 @@ async function openLoop(o: {
 }): Promise<WorkerRun> {
     const random = seededRandom(o.seed);
     const begin = performance.now();
-    return record(async (claim) => {
+    return record(async (allocate) => {
         const running: Promise<void>[] = [];
         for (const at of arrivals(o.perSecond, o.seconds, random)) {
             const waitMs = begin + at - performance.now();
             if (waitMs > 0) await sleep(waitMs);
             const one = opened[Math.floor(random() * opened.length)];
-            if (one !== undefined) running.push(claim(one, begin + at));
+            if (one !== undefined) running.push(allocate(one, begin + at));
         }
         await Promise.all(running);
     });
@@ -149,9 +149,9 @@ async function unwatch(): Promise<void> {
     watching = undefined;
 }
 
-type Claim = (one: Opened, since: number) => Promise<void>;
+type Allocate = (one: Opened, since: number) => Promise<void>;
 
-async function record(work: (claim: Claim) => Promise<void>): Promise<WorkerRun> {
+async function record(work: (allocate: Allocate) => Promise<void>): Promise<WorkerRun> {
     const latencies: number[] = [];
     const failures: unknown[] = [];
     const before = await conflictsOfAll();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { ipAllocationSpec } from "@antrea/crd/schema";
 import { parseIp } from "@antrea/ip";
-import { allocationOf, nodeNameOf, podOf } from "../claims/simulated-agent.ts";
-import { blocksOfPool, poolAt, poolOf } from "../claims/pools.ts";
+import { allocationOf, nodeNameOf, podOf } from "../allocations/simulated-agent.ts";
+import { blocksOfPool, poolAt, poolOf } from "../allocations/pools.ts";
 
 describe("simulated Pods", () => {
     it("differ by agent, round and number", () => {

@@ -4,12 +4,12 @@ import { parseIp } from "@antrea/ip";
 import { type KubeObject } from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
 import { Store } from "../api/store.ts";
-import { ForcedClaims } from "../check/forced-claims.ts";
+import { ForcedAllocations } from "../check/forced-allocations.ts";
 import { ForeignSubnets } from "../check/foreign-subnets.ts";
 import { Truth, type Container } from "../check/truth.ts";
 import { VirtualTime } from "../time/virtual-time.ts";
 
-const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
+const allocationKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 const nodeKind = kindOf("v1", "nodes");
 const twoOwners = "no address has two owners";
@@ -22,7 +22,7 @@ const y = containerOf("y", "b");
 let time: VirtualTime;
 let store: Store;
 let truth: Truth;
-let forced: ForcedClaims;
+let forced: ForcedAllocations;
 /** The agent of every Node, as long as it can hear. */
 let agent: object | undefined;
 /** The records name the pool of an address. */
@@ -41,15 +41,15 @@ async function pass(seconds: number): Promise<void> {
 describe.each([
     ["IPv4", "10.9.0.77", "10.9.0.0/24"],
     ["IPv6", "fd00:9::77", "fd00:9::/64"],
-])("a container whose claim a person deleted, %s", (_, text, cidr) => {
+])("a container whose allocation a person deleted, %s", (_, text, cidr) => {
     const ip = parseIp(text);
     const name = allocationName(ip);
 
-    const put = (kind: typeof claimKind, metadata: KubeObject["metadata"], spec: unknown): void =>
+    const put = (kind: typeof allocationKind, metadata: KubeObject["metadata"], spec: unknown): void =>
         void store.put(kind, { metadata, spec } as KubeObject);
-    const claim = ({ podUid }: Container): void =>
-        put(claimKind, { name }, { pod: { uid: podUid, interface: "eth0" } });
-    const free = (): void => store.delete(claimKind, name);
+    const allocate = ({ podUid }: Container): void =>
+        put(allocationKind, { name }, { pod: { uid: podUid, interface: "eth0" } });
+    const free = (): void => store.delete(allocationKind, name);
     const makePool = (): void => {
         const gateway = ip.family === 4 ? "10.9.0.1" : "fd00:9::1";
         const range = { start: text, end: text, gateway, prefixLength: ip.family === 4 ? 24 : 64 };
@@ -75,12 +75,12 @@ describe.each([
         namesPool = false;
         const components = { truth, store, time, hearing: () => agent, namesPool: () => namesPool };
         const foreign = new ForeignSubnets({ ...components, isClaimed: () => true });
-        forced = new ForcedClaims({ ...components, subnetHolder: (one, node) => foreign.holderOf(one, node) });
+        forced = new ForcedAllocations({ ...components, subnetHolder: (one, node) => foreign.holderOf(one, node) });
         store.onChange((change) => {
-            if (change.kind === claimKind) truth.changed(change);
+            if (change.kind === allocationKind) truth.changed(change);
         });
         makePool();
-        claim(x);
+        allocate(x);
         truth.connected(x, ip);
     });
 
@@ -94,7 +94,7 @@ describe.each([
 
     it("may go on beside a new owner until its agent was able to hear for 65 s, and no longer", async () => {
         force(x);
-        claim(y);
+        allocate(y);
         truth.connected(y, ip);
         await pass(60);
         agent = undefined;
@@ -114,7 +114,7 @@ describe.each([
 
     it("is as any other once the allocation is its Pod's again, or when it is isolated", async () => {
         force(x);
-        claim(x);
+        allocate(x);
         free();
         expect(found()).toEqual([isFree]);
         force(x);
@@ -173,7 +173,7 @@ describe.each([
 
     it.each([
         ["a pool has the address again", makePool],
-        ["another has an allocation of it", () => claim(y)],
+        ["another has an allocation of it", () => allocate(y)],
     ])("is excused for 65 s more, once %s", async (_what, change) => {
         await loseAll();
         change();
@@ -186,7 +186,7 @@ describe.each([
     it("is one of two users when another has got the address from a new pool, also if that one ends soon", async () => {
         await loseAll();
         makePool();
-        claim(y);
+        allocate(y);
         truth.connected(y, ip);
         await pass(70);
         truth.disconnected("y", ip);
@@ -206,7 +206,7 @@ describe.each([
 
     it("goes on for a pass beside another interface of its own that got the address, and no longer", async () => {
         force(x);
-        put(claimKind, { name }, { pod: { uid: x.podUid, interface: "eth1" } });
+        put(allocationKind, { name }, { pod: { uid: x.podUid, interface: "eth1" } });
         truth.connected(x, ip, "eth1");
         expect(found()).toEqual([]);
         await pass(140);

@@ -26,7 +26,7 @@ function codes(results: readonly PromiseSettledResult<unknown>[]): readonly stri
     return results.flatMap((one) => (one.status === "rejected" ? [(one.reason as { code: string }).code] : []));
 }
 
-describe("claims on a real API server", () => {
+describe("allocations on a real API server", () => {
     it("of both families are written as the definition demands, adopted and deleted", async () => {
         await cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1", vlan: 2 });
         await cluster.addPool("pool6", { cidr: "3ffe:ffff:1:1ff::/64", gateway: "3ffe:ffff:1:1ff::1", vlan: 2 });
@@ -137,7 +137,7 @@ describe("claims on a real API server", () => {
             given.push(...(await agent.claim(`p${at}`, { pools: ["killed"], containerId: `again-${at}` })));
         }
         expect(new Set(given).size).toBe(10);
-        // A write that the killed agent had sent may have been carried out after the new one had looked.
+        // A write that the killed agent had sent may have been carried out after the new one had checked.
         const surplus = (await cluster.allocations("killed")).filter(({ spec }) => !given.includes(spec.address));
         expect(surplus.every(({ spec }) => spec.pod?.containerID.startsWith("c-"))).toBe(true);
     });
@@ -192,7 +192,7 @@ describe("a StatefulSet's Pods on a real API server", () => {
     });
 });
 
-describe("claims of 128 Pods with 16 networks each", () => {
+describe("allocations of 128 Pods with 16 networks each", () => {
     const pods = Array.from({ length: 128 }, (_, at) => `p${at}`);
     const pools = Array.from({ length: 16 }, (_, at) => `network-${at}`);
 
@@ -211,11 +211,11 @@ describe("claims of 128 Pods with 16 networks each", () => {
         const uids = new Map<string, string>();
         for (const name of [...pods, "late"]) uids.set(name, await createPod(name));
         const agent = cluster.agent("a");
-        const claims = networkAllocations(agent.pools);
+        const allocations = networkAllocations(agent.pools);
         const limit = AbortSignal.timeout(200_000);
         await agent.pools.synced(limit);
         const claim = async (pod: string, pool: string, at: number): Promise<string> => {
-            const [claimed] = await claims.claimForNetwork(
+            const [claimed] = await allocations.claimForNetwork(
                 {
                     containerId: `c-${pod}`,
                     ifName: `eth${at + 1}`,
@@ -234,7 +234,7 @@ describe("claims of 128 Pods with 16 networks each", () => {
         expect(await addresses()).toEqual([...given].sort());
         // Nobody gets one more, and what a refused interface had of another pool it gives back.
         await cluster.addPool("spare", { cidr: "10.10.0.0/24", gateway: "10.10.0.1" });
-        const refused = claims.claimForNetwork(
+        const refused = allocations.claimForNetwork(
             {
                 containerId: "c-late",
                 ifName: "eth1",
@@ -250,7 +250,7 @@ describe("claims of 128 Pods with 16 networks each", () => {
         await eventually(async () => (await addresses("spare")).length === 0);
         for (const pod of pods) {
             await Promise.all(
-                pools.map((_, at) => claims.release({ containerId: `c-${pod}`, ifName: `eth${at + 1}` })),
+                pools.map((_, at) => allocations.release({ containerId: `c-${pod}`, ifName: `eth${at + 1}` })),
             );
         }
         expect(await addresses()).toEqual([]);

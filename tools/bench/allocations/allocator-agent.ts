@@ -3,7 +3,7 @@ import { metricSum } from "../meter.ts";
 import { openAgentPools } from "./agent-pools.ts";
 import { nodeNameOf, podOf, type Place, type SimulatedAgent } from "./simulated-agent.ts";
 
-const claimLimitMs = 60_000;
+const allocationLimitMs = 60_000;
 
 /** The agent's own allocation. */
 export async function openAllocatorAgent(place: Place): Promise<SimulatedAgent> {
@@ -20,7 +20,7 @@ export async function openAllocatorAgent(place: Place): Promise<SimulatedAgent> 
                 fixed: [],
                 statefulSet: undefined,
             };
-            const claimed = await pools.allocator.claim(request, AbortSignal.timeout(claimLimitMs));
+            const claimed = await pools.allocator.claim(request, AbortSignal.timeout(allocationLimitMs));
             if (claimed.length !== 1) throw new BenchError("WRONG_RESULT", "internal", `${claimed.length} addresses`);
         },
         conflicts: async () => metricSum(await metrics.text(), "antrea_agent_ipam_claim_conflicts_total"),
