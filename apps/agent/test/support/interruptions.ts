@@ -6,13 +6,24 @@ import { AntreaError } from "@antrea/errors";
  */
 export const interruptions = ["not made", "answer lost", "killed before", "killed after"] as const;
 
+/** A call of a work: its name, and how many of that name come before it. The order of calls of different names is chance. */
+export interface CallNumber {
+    readonly name: string;
+    readonly nth: number;
+}
+
+/** The numbers of these calls, in their order. */
+export function numbered(calls: readonly string[]): readonly CallNumber[] {
+    return calls.map((name, at) => ({ name, nth: calls.slice(0, at).filter((one) => one === name).length }));
+}
+
 /**
  * Interrupts one of the calls that go out to real parts of a Node. Only asynchronous methods count, which is what the calls to
  * the kernel, OVS and the API server are; that one is, is known once it was called.
  */
 export class Interruptions {
     #calls: string[] | undefined;
-    #at = -1;
+    #target: CallNumber | undefined;
     #how: (typeof interruptions)[number] = "not made";
     #killed = Promise.withResolvers<void>();
     #interrupted: string | undefined;
@@ -34,8 +45,7 @@ export class Interruptions {
                     const call = (): unknown => Reflect.apply(value, target, args);
                     if (typeof key === "symbol") return call();
                     const full = `${name}.${key}`;
-                    if (this.#calls?.length === this.#at && this.#asynchronous.has(full))
-                        return this.#interrupt(full, call);
+                    if (this.#isTarget(full)) return this.#interrupt(full, call);
                     const result = call();
                     if (result instanceof Promise) {
                         this.#asynchronous.add(full);
@@ -60,11 +70,15 @@ export class Interruptions {
     }
 
     /**
-     * Does the work with its call of this number interrupted; resolves with true if the agent was killed then, with false
+     * Does the work with this call interrupted; resolves with true if the agent was killed then, with false
      * when the work has ended otherwise, however that was.
      */
-    async during(at: number, how: (typeof interruptions)[number], work: () => Promise<unknown>): Promise<boolean> {
-        [this.#at, this.#how, this.#calls] = [at, how, []];
+    async during(
+        target: CallNumber,
+        how: (typeof interruptions)[number],
+        work: () => Promise<unknown>,
+    ): Promise<boolean> {
+        [this.#target, this.#how, this.#calls] = [target, how, []];
         this.#killed = Promise.withResolvers();
         this.#interrupted = undefined;
         const ended = work().then(
@@ -74,8 +88,14 @@ export class Interruptions {
         try {
             return await Promise.race([ended, this.#killed.promise.then(() => true)]);
         } finally {
-            [this.#at, this.#calls] = [-1, undefined];
+            [this.#target, this.#calls] = [undefined, undefined];
         }
+    }
+
+    #isTarget(full: string): boolean {
+        const { name, nth } = this.#target ?? { name: "", nth: 0 };
+        const before = (): number => (this.#calls ?? []).filter((one) => one === full).length;
+        return full === name && this.#asynchronous.has(full) && before() === nth;
     }
 
     async #interrupt(name: string, call: () => unknown): Promise<unknown> {

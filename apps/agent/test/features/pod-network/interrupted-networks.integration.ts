@@ -6,7 +6,7 @@ import type { NetworkAllocations } from "../../../src/platform/pod-interfaces/in
 import { PoolCluster } from "../ip-pools/support/pool-cluster.ts";
 import type { TestPoolAgent } from "../ip-pools/support/test-agent.ts";
 import { eventually } from "../../support/eventually.ts";
-import { Interruptions, type interruptions } from "../../support/interruptions.ts";
+import { Interruptions, numbered, type CallNumber, type interruptions } from "../../support/interruptions.ts";
 import { addNic, plannedNetwork, podPorts, refusalOf, testNic } from "../../support/network-node.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { TestPod } from "../../support/test-pod.ts";
@@ -78,12 +78,12 @@ async function restart(): Promise<void> {
 }
 
 /** One ADD with this call interrupted, and the DEL after it. Resolves with the name of the call. */
-async function interruptedAdd(at: number, how: (typeof interruptions)[number]): Promise<string> {
+async function interruptedAdd(call: CallNumber, how: (typeof interruptions)[number]): Promise<string> {
     const pod = new TestPod("a", podUid);
     let refusal = "";
-    const isKilled = await steps.during(at, how, async () => (refusal = await refusalOf(agent.add(pod))));
+    const isKilled = await steps.during(call, how, async () => (refusal = await refusalOf(agent.add(pod))));
     const name = steps.interrupted ?? "";
-    const context = `${how}: call ${at}, ${name}: ${isKilled ? "killed" : refusal}`;
+    const context = `${how}: ${call.name} ${call.nth}: ${isKilled ? "killed" : refusal}`;
     if (isKilled) await restart();
     else if (refusal !== "") {
         // By the ADD itself: no check has run since, and its namespace is there yet.
@@ -133,7 +133,7 @@ afterAll(async () => {
 describe("an ADD with 16 networks", () => {
     let calls: readonly string[];
     /** The first and the last call of each kind. */
-    let telling: readonly number[];
+    let telling: readonly CallNumber[];
 
     beforeAll(async () => {
         const pod = new TestPod("a", podUid);
@@ -142,7 +142,8 @@ describe("an ADD with 16 networks", () => {
         expect([made.ports.length, made.allocations.length, made.used]).toEqual([16, 16, [1, 1]]);
         await agent.del(pod);
         pod[Symbol.dispose]();
-        telling = [...new Set(calls.flatMap((name) => [calls.indexOf(name), calls.lastIndexOf(name)]))];
+        const ends = new Set(calls.flatMap((name) => [calls.indexOf(name), calls.lastIndexOf(name)]));
+        telling = numbered(calls).filter((_, at) => ends.has(at));
     });
 
     it("makes the ports of all interfaces in one transaction, and their records in another", () => {
@@ -159,7 +160,7 @@ describe("an ADD with 16 networks", () => {
         "leaves nothing, whatever call is interrupted: %s",
         async (how) => {
             const interrupted = new Set<string>();
-            for (const at of calls.keys()) interrupted.add(await interruptedAdd(at, how));
+            for (const call of numbered(calls)) interrupted.add(await interruptedAdd(call, how));
             interrupted.delete("");
             expect([...interrupted].toSorted()).toEqual([...new Set(calls)].toSorted());
         },
@@ -170,7 +171,7 @@ describe("an ADD with 16 networks", () => {
         "leaves nothing, whether the first or the last call of a kind is interrupted: %s",
         async (how) => {
             const interrupted = new Set<string>();
-            for (const at of telling) interrupted.add(await interruptedAdd(at, how));
+            for (const call of telling) interrupted.add(await interruptedAdd(call, how));
             expect(interrupted.size).toBeGreaterThan(5);
         },
         900_000,

@@ -354,12 +354,12 @@ describe("a Pod with networks", () => {
             );
         };
         await losePort();
-        const calls = await steps.recorded(() => agent.resync());
+        await steps.recorded(() => agent.resync());
         expect(await podPorts(node)).toHaveLength(1);
         // What is left over is removed when it is seen again.
         expect(links()).toContain("left0");
         await losePort();
-        await steps.during(calls.indexOf("secondary.ensurePorts"), "not made", () => agent.resync());
+        await steps.during({ name: "secondary.ensurePorts", nth: 0 }, "not made", () => agent.resync());
         expect([await podPorts(node), links()]).toEqual([[], expect.not.stringContaining("left0")]);
         await agent.resync();
         expect(await podPorts(node)).toHaveLength(1);
