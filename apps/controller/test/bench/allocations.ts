@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { dirname, join } from "node:path";
@@ -7,6 +5,7 @@ import { ipAllocations, ipPools } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { eventually, freePort } from "@antrea/kube/testing";
 import { PoolCluster, podOn } from "../pool-cluster.ts";
+import { withController, type BundledController } from "./bundled-controller.ts";
 
 export interface AllocationsBenchmark {
     readonly allocations: number;
@@ -22,9 +21,6 @@ export interface AllocationsBenchmark {
     /** From readiness to the pool's usage. */
     readonly usageSeconds: number;
 }
-
-// Run as the image runs it.
-const bundle = new URL("../../dist/antrea-controller.mjs", import.meta.url).pathname;
 
 /** Starts the bundled controller (build it first) on a real API server and etcd with this many allocations of one pool. */
 export async function measureAllocations(count: number): Promise<AllocationsBenchmark> {
@@ -68,26 +64,14 @@ export async function measureAllocations(count: number): Promise<AllocationsBenc
 
 async function run<T>(
     { path, port }: { readonly path: string; readonly port: number },
-    work: (started: { readonly seconds: number; readonly memory: (key: string) => number }) => Promise<T>,
+    work: (started: { readonly seconds: number; readonly memory: BundledController["memory"] }) => Promise<T>,
 ): Promise<T> {
     const began = performance.now();
-    const env = { PATH: process.env.PATH, POD_NAMESPACE: "default", POD_NAME: "bench", POD_UID: "1" };
-    const child = spawn(process.execPath, ["--max-semi-space-size=8", bundle, "--config", path], {
-        env,
-        stdio: ["ignore", "ignore", "inherit"],
-    });
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    const memory = (key: string): number => {
-        const line = new RegExp(`${key}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${child.pid}/status`, "utf8"));
-        return Math.round(Number(line?.[1]) / 102.4) / 10;
-    };
-    try {
-        await eventually(() => ready(port), { timeoutMs: 120_000 });
-        return await work({ seconds: (performance.now() - began) / 1_000, memory });
-    } finally {
-        child.kill("SIGTERM");
-        await ended;
-    }
+    return withController(
+        // as the image runs it
+        { path, nodeOptions: ["--max-semi-space-size=8"], isReady: () => ready(port), timeoutMs: 120_000 },
+        ({ memory }) => work({ seconds: (performance.now() - began) / 1_000, memory }),
+    );
 }
 
 function ready(port: number): Promise<boolean> {
