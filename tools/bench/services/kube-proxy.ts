@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { type KubeObject } from "@antrea/kube";
-import { type TestApiServer } from "@antrea/kube/testing";
+import { kubeProxyConfig, type TestApiServer } from "@antrea/kube/testing";
 import { Daemon } from "../daemon.ts";
 import { kubeProxyPath, workPath } from "../paths.ts";
 
@@ -23,16 +23,7 @@ export const kubeProxyRights: readonly KubeObject[] = [
 export async function startKubeProxy(server: TestApiServer, nodeName: string, netnsPath: string): Promise<Daemon> {
     const kubeconfig = server.kubeconfig(await server.addServiceAccountUser({ namespace, name: account }));
     const configPath = workPath(`${nodeName}-kube-proxy.conf`);
-    const config = {
-        apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-        kind: "KubeProxyConfiguration",
-        mode: "nftables",
-        hostnameOverride: nodeName,
-        clientConnection: { kubeconfig },
-        // sizes of a table that all network namespaces share
-        conntrack: { maxPerCore: 0 },
-    };
-    writeFileSync(configPath, JSON.stringify(config)); // YAML is a superset of JSON
+    writeFileSync(configPath, kubeProxyConfig({ nodeName, kubeconfig }));
     return new Daemon({
         name: "kube-proxy",
         command: [kubeProxyPath(), "--config", configPath],

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { Program, programPath } from "@antrea/kube/testing";
+import { kubeProxyConfig, Program, programPath } from "@antrea/kube/testing";
 import { eventually } from "../../support/eventually.ts";
 import type { ProgramPlace } from "../../support/pod-programs.ts";
 import { nodeName, type ServiceCluster } from "../services/service-cluster.ts";
@@ -15,18 +15,9 @@ class KubeProxy implements AsyncDisposable {
 
     constructor({ server }: ServiceCluster) {
         const path = join(this.#folder, "config");
-        const config = {
-            apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
-            kind: "KubeProxyConfiguration",
-            mode: "nftables",
-            hostnameOverride: nodeName,
-            clientConnection: { kubeconfig: server.kubeconfig() },
-            // the agent of the test answers load balancers
-            healthzBindAddress: "",
-            // sizes of a table that all network namespaces share
-            conntrack: { maxPerCore: 0 },
-        };
-        writeFileSync(path, JSON.stringify(config)); // YAML is a superset of JSON
+        // the agent of the test answers load balancers
+        const more = { healthzBindAddress: "" };
+        writeFileSync(path, kubeProxyConfig({ nodeName, kubeconfig: server.kubeconfig() }, more));
         this.#program = new Program("kube-proxy", programPath("kube-proxy"), ["--config", path]);
     }
 
