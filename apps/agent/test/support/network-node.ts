@@ -2,7 +2,6 @@ import { execFileSync } from "node:child_process";
 import { expect } from "@jest/globals";
 import { AntreaError } from "@antrea/errors";
 import type { CniCommand } from "../../src/features/cni-server/index.ts";
-import type { PlannedNetwork } from "../../src/platform/pod-interfaces/index.ts";
 import { eventually } from "./eventually.ts";
 import type { TestNetns } from "./namespace.ts";
 import type { NodeState, TestAgent, TestNode } from "./test-node.ts";
@@ -23,27 +22,6 @@ export function addNic(outside?: TestNetns): void {
 export async function podPorts(node: TestNode): Promise<readonly string[]> {
     const names = (await node.ovs.vsctl("list-ports", "br-secondary")).split("\n");
     return names.filter((name) => name !== "" && name !== testNic);
-}
-
-/** What a Pod gets on a network; `pool`: it has one address, of this IPPool. */
-export function plannedNetwork(
-    ifName: string,
-    change: Partial<PlannedNetwork> & { readonly pool?: string | undefined } = {},
-): PlannedNetwork {
-    const { pool, ...rest } = change;
-    return {
-        ifName,
-        network: `default/${ifName}`,
-        vlan: undefined,
-        mtu: 1500,
-        mac: undefined,
-        addresses:
-            pool === undefined ? undefined : { demands: [{ pool, fixed: undefined }], order: [0], given: new Map() },
-        routes: [],
-        dns: undefined,
-        defaultGateways: [],
-        ...rest,
-    };
 }
 
 /** The sandboxes that a test makes. */

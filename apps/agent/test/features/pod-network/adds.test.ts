@@ -193,7 +193,7 @@ describe("an ADD under way", () => {
         }
     });
 
-    it("logs who has which address", async () => {
+    it("logs Pod, container and addresses of a new interface", async () => {
         await node.add();
         expect(log.find(({ message }) => message === "Pod interface added")).toMatchObject({
             level: "info",

@@ -5,7 +5,8 @@ import { checkNetworkInterface } from "../../../src/features/pod-network/index.t
 import type { NetworkCheckComponents } from "../../../src/features/pod-network/check-network.ts";
 import type { CheckEnds } from "../../../src/features/pod-network/check-ends.ts";
 import type { NetworkRecord } from "../../../src/platform/pod-interfaces/index.ts";
-import { device, FakeNetworks, planOf } from "./fake-networks.ts";
+import { device, FakeNetworks } from "./fake-networks.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 import type { PodEnd } from "./fake-namespaces.ts";
 
 const container = "ab12".repeat(16);
@@ -18,9 +19,9 @@ let allocationProblem: string | undefined;
 const { openIn } = Netlink;
 
 /** A Pod whose eth1 is as its ADD left it. */
-async function begin(change: Parameters<typeof planOf>[1]): Promise<void> {
+async function begin(change: Parameters<typeof plannedNetwork>[1]): Promise<void> {
     networks = new FakeNetworks();
-    networks.plans = [planOf("eth1", { pool: "100", defaultGateways: [gateway], ...change })];
+    networks.plans = [plannedNetwork("eth1", { pool: "100", defaultGateways: [gateway], ...change })];
     await networks.node.add();
     const known = networks.further.get({ containerId: container, ifName: "eth1" });
     if (known === undefined) throw new Error("no interface");

@@ -25,29 +25,10 @@ import { listLogger, type LogEntry } from "../../support/logger.ts";
 import { FakeNetworkAllocations } from "../../support/network-allocations.ts";
 import { testBootId } from "../../support/records.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 
 /** A virtual function of the Node. */
 export const device: FunctionDevice = { bus: "pci", id: "0000:af:06.0", linkName: "ens1f0v0", linkMtu: 9000 };
-
-/** The plan of an interface, of a network of the same name; with `pool` it gets an address of that pool, see FakeNetworkAllocations. */
-export function planOf(
-    ifName: string,
-    { pool, ...change }: Partial<PlannedNetwork> & { readonly pool?: string } = {},
-): PlannedNetwork {
-    const demand = pool === undefined ? undefined : { pool, fixed: undefined };
-    return {
-        ifName,
-        network: `default/${ifName}`,
-        vlan: undefined,
-        mtu: 1500,
-        mac: undefined,
-        addresses: demand && { demands: [demand], order: [0], given: new Map() },
-        routes: [],
-        dns: undefined,
-        defaultGateways: [],
-        ...change,
-    };
-}
 
 /** The network of this interface, as a meta plugin's call carries it. */
 export function askedFor(ifName: string, network = `default/${ifName}`): NetworkCall["asked"] {
@@ -255,7 +236,7 @@ export class FakeNetworks {
     }
 
     #planOf({ ifName }: NetworkCall): PlannedNetwork {
-        return this.plans.find((one) => one.ifName === ifName) ?? planOf(ifName, { pool: "100" });
+        return this.plans.find((one) => one.ifName === ifName) ?? plannedNetwork(ifName, { pool: "100" });
     }
 
     #failed(error: unknown): Promise<void> {

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import type { Pod } from "@antrea/kube";
-import { planOf } from "./fake-networks.ts";
 import { OneAgent } from "./one-agent.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 
 const { signal } = new AbortController();
 const bandwidth = { "kubernetes.io/ingress-bandwidth": "10M" };
@@ -195,11 +195,15 @@ it("new Pods get the MTU that the Node has then", async () => {
 });
 
 describe("with networks", () => {
-    const moving = planOf("eth1", { pool: "100", dns: { domain: "a.example" }, routes: [{ dst: "0.0.0.0/0" }] });
+    const moving = plannedNetwork("eth1", {
+        pool: "100",
+        dns: { domain: "a.example" },
+        routes: [{ dst: "0.0.0.0/0" }],
+    });
 
     beforeEach(async () => {
         agent = await new OneAgent({ networks: true }).start();
-        agent.fakes.plans = [moving, planOf("eth2")];
+        agent.fakes.plans = [moving, plannedNetwork("eth2")];
     });
 
     it("an ADD makes and reports them, and the Pod's default route moves, but for Services", async () => {
@@ -246,12 +250,12 @@ describe("with networks", () => {
         agent.fakes.plans = [];
         const { netns, containerId } = await agent.add();
         const { networks } = agent.feature;
-        agent.fakes.plans = [planOf("net1", { pool: "100" })];
+        agent.fakes.plans = [plannedNetwork("net1", { pool: "100" })];
         await networks?.add(agent.fakes.call("net1"), signal);
         expect(Object.keys(agent.fakes.inside(netns))).toEqual(["eth0", "net1"]);
         await networks?.check({ containerId, ifName: "net1", netns, previous: [] });
         expect(agent.checked).toEqual([`net1 ${netns} 100 problem of net1 false`]);
-        agent.fakes.plans = [planOf("net2", { pool: "100", routes: [{ dst: "10.10.1.0/24" }] })];
+        agent.fakes.plans = [plannedNetwork("net2", { pool: "100", routes: [{ dst: "10.10.1.0/24" }] })];
         await expect(networks?.add(agent.fakes.call("net2"), signal)).rejects.toMatchObject({ code: "BAD_ROUTE" });
         expect(agent.fakes.failed).toHaveLength(1);
     });

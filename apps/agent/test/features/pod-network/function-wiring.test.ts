@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { releasedAlias } from "../../../src/platform/pod-interfaces/index.ts";
-import { device, FakeNetworks, planOf } from "./fake-networks.ts";
+import { device, FakeNetworks } from "./fake-networks.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 import { nothingTaken } from "./fake-node.ts";
 
 const container = "ab12".repeat(16);
 const netns = "/run/netns/ab12ab12";
 const nothingHeld = { interfaces: [], ports: [], addresses: [], functions: [] };
-const plan = planOf("eth1", { pool: "100", device, mac: "02:00:00:00:00:07" });
+const plan = plannedNetwork("eth1", { pool: "100", device, mac: "02:00:00:00:00:07" });
 
 let networks: FakeNetworks;
 
@@ -66,7 +67,7 @@ describe("a virtual function", () => {
     it("of one Pod is none of another's", async () => {
         const other = { ...device, id: "0000:af:06.1" };
         await networks.node.add();
-        networks.plans = [planOf("eth1", { pool: "100", device: other })];
+        networks.plans = [plannedNetwork("eth1", { pool: "100", device: other })];
         await networks.node.add({ containerId: "cd34".repeat(16), podUid: "uid-1", podName: "web-1" });
         const recorded = (): unknown =>
             networks.node.network.interfaces().map(({ record }) => record.functions?.map((one) => one.device?.id));
@@ -125,7 +126,7 @@ describe("a virtual function", () => {
     });
 
     it("of a failed ADD goes home, and out of the record", async () => {
-        begin([planOf("eth1", { pool: "100", device, routes: [{ dst: "10.20.0.0/16", gw: "172.31.0.1" }] })]);
+        begin([plannedNetwork("eth1", { pool: "100", device, routes: [{ dst: "10.20.0.0/16", gw: "172.31.0.1" }] })]);
         expect(await refusal(networks.node.add())).toMatchObject({ code: "BAD_ROUTE" });
         expect(networks.held()).toEqual(nothingHeld);
     });

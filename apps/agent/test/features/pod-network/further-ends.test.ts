@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { releasedAlias } from "../../../src/platform/pod-interfaces/index.ts";
-import { FakeNetworks, planOf } from "./fake-networks.ts";
+import { FakeNetworks } from "./fake-networks.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 import type { FakeLink } from "./fake-node.ts";
 
 const container = "ab12".repeat(16);
 const older = "cd34".repeat(16);
 const nothingHeld = { interfaces: [], ports: [], addresses: [], functions: [] };
-const both = [planOf("eth1", { pool: "100" }), planOf("eth2", { pool: "200" })];
+const both = [plannedNetwork("eth1", { pool: "100" }), plannedNetwork("eth2", { pool: "200" })];
 
 let networks: FakeNetworks;
 

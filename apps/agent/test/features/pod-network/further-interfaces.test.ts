@@ -4,7 +4,8 @@ import { parseIp } from "@antrea/ip";
 import { hostInterfaceName } from "../../../src/features/pod-network/names.ts";
 import { releasedAlias } from "../../../src/platform/pod-interfaces/index.ts";
 import { networkRecord } from "../../support/records.ts";
-import { device, FakeNetworks, planOf } from "./fake-networks.ts";
+import { device, FakeNetworks } from "./fake-networks.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 import { FakeNode, nothingTaken, type FakeLink } from "./fake-node.ts";
 import type { Failure } from "./steps.ts";
 
@@ -12,7 +13,7 @@ const container = "ab12".repeat(16);
 const older = "cd34".repeat(16);
 const netns = "/run/netns/ab12ab12";
 const nothingHeld = { interfaces: [], ports: [], addresses: [], functions: [] };
-const both = [planOf("eth1", { pool: "100" }), planOf("eth2", { pool: "200" })];
+const both = [plannedNetwork("eth1", { pool: "100" }), plannedNetwork("eth2", { pool: "200" })];
 
 let networks: FakeNetworks;
 
@@ -90,7 +91,7 @@ describe("an ADD of a Pod with networks", () => {
     });
 
     it("makes no port before its VLAN is known, and one without VLAN for a network without IPPools", async () => {
-        begin([planOf("eth1", { pool: "100" }), planOf("eth2"), planOf("eth3", { vlan: 7 })]);
+        begin([plannedNetwork("eth1", { pool: "100" }), plannedNetwork("eth2"), plannedNetwork("eth3", { vlan: 7 })]);
         const claimed = Promise.withResolvers<void>();
         networks.node.steps.waits.set("claim network", claimed.promise);
         const adding = networks.node.add();
@@ -115,7 +116,7 @@ describe("an ADD of a Pod with networks", () => {
     });
 
     it("gives the interfaces of Pods of one name and container names of their own", async () => {
-        begin([planOf("eth1"), planOf("eth1x"), planOf("eth2")]);
+        begin([plannedNetwork("eth1"), plannedNetwork("eth1x"), plannedNetwork("eth2")]);
         await networks.node.add();
         await networks.node.add({ containerId: older, podUid: "uid-2" });
         expect(new Set(networks.ports.keys()).size).toBe(6);
@@ -123,7 +124,7 @@ describe("an ADD of a Pod with networks", () => {
     });
 
     it("sets up a link that OVS has set down, or that is in no group", async () => {
-        begin([planOf("eth1")]);
+        begin([plannedNetwork("eth1")]);
         const { links, steps } = networks.node;
         steps.failure = (_, name) => {
             const link = linkOf("eth1");
@@ -139,7 +140,7 @@ describe("an ADD of a Pod with networks", () => {
         ["a step fails", "before"],
         ["the answer of a step is lost", "after"],
     ])("when %s gives all back, and works the next time", async (_, failure) => {
-        const planned = [...both, planOf("eth3", { pool: "0", device })];
+        const planned = [...both, plannedNetwork("eth3", { pool: "0", device })];
         begin(planned);
         await networks.node.add();
         const steps = [...networks.node.steps.asked];
@@ -170,7 +171,7 @@ describe("an ADD of a Pod with networks", () => {
     });
 
     it("gives back an interface whose port OVS does not delete by the reconcile, and meanwhile keeps its address only if its link may be up", async () => {
-        begin([planOf("eth1", { pool: "100" }), planOf("eth2", { pool: "200" })]);
+        begin([plannedNetwork("eth1", { pool: "100" }), plannedNetwork("eth2", { pool: "200" })]);
         const { steps } = networks.node;
         steps.failure = (_, name) =>
             name === "network ports opened" || name === "delete network ports" ? "before" : undefined;
@@ -191,7 +192,7 @@ describe("an ADD of a Pod with networks", () => {
     });
 
     it("keeps an address whose link cannot be set down, and reports it, until its container is gone", async () => {
-        begin([planOf("eth1", { pool: "100" })]);
+        begin([plannedNetwork("eth1", { pool: "100" })]);
         const { steps } = networks.node;
         steps.failure = (_, name) =>
             ["network ports opened", "delete network ports", "close link"].includes(name) ? "before" : undefined;
@@ -209,7 +210,7 @@ describe("an ADD of a Pod with networks", () => {
     });
 
     it("fails as one: with one of two networks nothing of the Pod remains, and the reason is reported", async () => {
-        begin([planOf("eth1", { pool: "100" }), planOf("eth2", { pool: "full" })]);
+        begin([plannedNetwork("eth1", { pool: "100" }), plannedNetwork("eth2", { pool: "full" })]);
         expect(await refusal(networks.node.add())).toMatchObject({ code: "EXHAUSTED" });
         expect(networks.held()).toEqual(nothingHeld);
         expect(networks.node.taken()).toEqual({ ...nothingTaken, links: expect.any(Array) });
@@ -218,7 +219,7 @@ describe("an ADD of a Pod with networks", () => {
         expect(networks.reported).toEqual([]);
         // Gone, not only down: the kubelet may ask again with the same namespace.
         expect(networks.inside()).toEqual({});
-        networks.plans = [planOf("eth1", { pool: "100", routes: [{ dst: "10.20.0.0/16", gw: "172.31.0.1" }] })];
+        networks.plans = [plannedNetwork("eth1", { pool: "100", routes: [{ dst: "10.20.0.0/16", gw: "172.31.0.1" }] })];
         expect(await refusal(networks.node.add())).toMatchObject({ code: "BAD_ROUTE", fault: "caller" });
         expect(networks.failed).toEqual([
             "network default/eth1: ipam.routes: the route to 10.20.0.0/16 via 172.31.0.1 on eth1 is not taken by the kernel: 172.31.0.1 is not in a subnet of eth1; next: correct the route; its gateway must be in the subnet of an address of the interface",
@@ -230,7 +231,7 @@ describe("an ADD of a Pod with networks", () => {
         ["OVS does not open its port", "network ports opened"],
         ["its virtual function has no link", "take function"],
     ])("fails if %s, which is reported", async (_, step) => {
-        begin([planOf("eth1", { pool: "100" }), planOf("eth2", { device })]);
+        begin([plannedNetwork("eth1", { pool: "100" }), plannedNetwork("eth2", { device })]);
         networks.node.steps.failure = (_, name) => (name === step ? "before" : undefined);
         expect(messageOf(await refusal(networks.node.add()))).toContain(`${step} failed`);
         expect(networks.failed).toEqual([expect.stringContaining(`${step} failed`)]);
@@ -276,7 +277,7 @@ describe("an ADD of a Pod with networks", () => {
         const demands = pools.map((pool) => ({ pool, fixed: undefined }));
         const gateway = parseIp("fd00:6::1");
         const order = mtu === 1279 ? [0, { ip: parseIp("fd00:6::7"), prefixLength: 64, gateway }] : [0, 1];
-        begin([planOf("eth1", { mtu, addresses: { demands, order, given: new Map() } })]);
+        begin([plannedNetwork("eth1", { mtu, addresses: { demands, order, given: new Map() } })]);
         expect(await refusal(networks.node.add())).toMatchObject({
             fault: "caller",
             message: expect.stringMatching(message),
@@ -287,11 +288,11 @@ describe("an ADD of a Pod with networks", () => {
 
     it("takes nothing of router advertisements with addresses, and no default route without", async () => {
         begin([
-            planOf("eth1", { pool: "100" }),
-            planOf("eth2"),
-            planOf("eth3", { device }),
-            planOf("eth4", { pool: "0", device: { ...device, id: "0000:af:06.1" } }),
-            planOf("eth5", { addresses: { demands: [], order: [], given: new Map() } }),
+            plannedNetwork("eth1", { pool: "100" }),
+            plannedNetwork("eth2"),
+            plannedNetwork("eth3", { device }),
+            plannedNetwork("eth4", { pool: "0", device: { ...device, id: "0000:af:06.1" } }),
+            plannedNetwork("eth5", { addresses: { demands: [], order: [], given: new Map() } }),
         ]);
         await networks.node.add();
         const set = networks.node.inside.sysctls.flatMap(
@@ -307,7 +308,7 @@ describe("an ADD of a Pod with networks", () => {
     });
 
     it("makes no port once its container was deleted", async () => {
-        begin([planOf("eth1")]);
+        begin([plannedNetwork("eth1")]);
         const made = Promise.withResolvers<void>();
         networks.node.steps.waits.set("createVeth", made.promise);
         const adding = refusal(networks.node.add());
@@ -323,7 +324,7 @@ describe("an ADD of a Pod with networks", () => {
 
     it("gives no link a name that the Node has for another Pod", async () => {
         const [first, second] = [0, 1].map((attempt) => hostInterfaceName("web-0", container, "eth1", attempt));
-        begin([planOf("eth1")]);
+        begin([plannedNetwork("eth1")]);
         networks.table.put(networkRecord({ containerId: older, podUid: "uid-2", hostIfName: first ?? "" }));
         await networks.node.add();
         expect([...networks.ports.keys()]).toEqual([second]);
@@ -366,7 +367,7 @@ describe("an ADD of a Pod with networks", () => {
         begin();
         networks.hasPools = false;
         networks.node.restart();
-        networks.plans = [planOf("eth1")];
+        networks.plans = [plannedNetwork("eth1")];
         await networks.node.add();
         expect(networks.inside()).toMatchObject({ eth1: [] });
         await del();

@@ -8,14 +8,15 @@ import {
     toNetworkIds,
 } from "../../../src/platform/pod-interfaces/index.ts";
 import { networkRecord, podRecord } from "../../support/records.ts";
-import { FakeNetworks, planOf } from "./fake-networks.ts";
+import { FakeNetworks } from "./fake-networks.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 import type { FakeLink } from "./fake-node.ts";
 
 const container = "ab12".repeat(16);
 const other = "cd34".repeat(16);
 const netns = "/run/netns/ab12ab12";
 const nothingHeld = { interfaces: [], ports: [], addresses: [], functions: [] };
-const both = [planOf("eth1", { pool: "100" }), planOf("eth2", { pool: "200" })];
+const both = [plannedNetwork("eth1", { pool: "100" }), plannedNetwork("eth2", { pool: "200" })];
 
 let networks: FakeNetworks;
 
@@ -268,7 +269,7 @@ describe("a restart of the agent", () => {
         });
 
         it("keeps the addresses of deleted allocations, and completes them once these are known again", async () => {
-            networks.plans = [planOf("eth1", { pool: "100" })];
+            networks.plans = [plannedNetwork("eth1", { pool: "100" })];
             await networks.node.add();
             const [held] = [...networks.allocations.held];
             networks.allocations.held.clear();
@@ -297,7 +298,7 @@ describe("a restart of the agent", () => {
         });
 
         it("completes one whose link has no addresses, as an earlier agent left it", async () => {
-            networks.plans = [planOf("eth1", { pool: "100" })];
+            networks.plans = [plannedNetwork("eth1", { pool: "100" })];
             await networks.node.add();
             setLink("eth1", { alias: linkOf("eth1").alias.split(" ").slice(0, 9).join(" ") });
             const held = [...networks.allocations.held];
@@ -322,7 +323,7 @@ describe("a restart of the agent", () => {
         it("knows an interface without IPPools from its link alone", async () => {
             networks.hasPools = false;
             networks.node.restart();
-            networks.plans = [planOf("eth1")];
+            networks.plans = [plannedNetwork("eth1")];
             await networks.node.add();
             lose();
             await networks.restart();

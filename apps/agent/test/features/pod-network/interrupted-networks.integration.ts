@@ -7,7 +7,8 @@ import { PoolCluster } from "../ip-pools/support/pool-cluster.ts";
 import type { TestPoolAgent } from "../ip-pools/support/test-agent.ts";
 import { eventually } from "../../support/eventually.ts";
 import { Interruptions, numbered, type CallNumber, type interruptions } from "../../support/interruptions.ts";
-import { addNic, plannedNetwork, podPorts, refusalOf, testNic } from "../../support/network-node.ts";
+import { addNic, podPorts, refusalOf, testNic } from "../../support/network-node.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { TestPod } from "../../support/test-pod.ts";
 

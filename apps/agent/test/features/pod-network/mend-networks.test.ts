@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { device, FakeNetworks, planOf } from "./fake-networks.ts";
+import { device, FakeNetworks } from "./fake-networks.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 
 const netns = "/run/netns/ab12ab12";
 const routes = [{ dst: "10.20.0.0/16", gw: "192.168.100.254" }, { dst: "10.30.0.0/16" }];
-const plans = [planOf("eth1", { pool: "100", routes }), planOf("eth2", { pool: "200" })];
+const plans = [plannedNetwork("eth1", { pool: "100", routes }), plannedNetwork("eth2", { pool: "200" })];
 
 let networks: FakeNetworks;
 
@@ -74,7 +75,7 @@ describe("a repeated ADD of a Pod with networks", () => {
 
     it("enables IPv6 for them", async () => {
         const given = { ip: parseIp("fd00:100::7"), prefixLength: 64, gateway: undefined };
-        networks.plans = [planOf("eth1", { addresses: { demands: [], order: [given], given: new Map() } })];
+        networks.plans = [plannedNetwork("eth1", { addresses: { demands: [], order: [given], given: new Map() } })];
         await networks.node.add();
         networks.node.inside.sysctls.length = 0;
         await networks.node.add();
@@ -96,7 +97,7 @@ describe("a repeated ADD of a Pod with networks", () => {
     });
 
     it("makes a virtual function whose link is gone from the sandbox anew, and only configures one that is there", async () => {
-        networks.plans = [planOf("eth1", { pool: "100", routes, device })];
+        networks.plans = [plannedNetwork("eth1", { pool: "100", routes, device })];
         await networks.node.add();
         const whole = [inside(), networks.held()];
         let taken = 0;
@@ -154,7 +155,7 @@ describe("a repeated ADD of a Pod with networks", () => {
     it("adds no routes of another network that the annotation names now", async () => {
         await networks.node.add();
         const whole = inside();
-        networks.plans = [planOf("eth1", { network: "default/other", routes: [{ dst: "10.40.0.0/16" }] })];
+        networks.plans = [plannedNetwork("eth1", { network: "default/other", routes: [{ dst: "10.40.0.0/16" }] })];
         await networks.node.add();
         expect(inside()).toEqual(whole);
     });
@@ -167,7 +168,7 @@ describe("a repeated ADD of one interface", () => {
     ])("configures what a killed agent had recorded only: %s", async (_, one) => {
         networks.plans = [];
         await networks.node.add();
-        networks.plans = [planOf("net1", { pool: "100", routes, device: one })];
+        networks.plans = [plannedNetwork("net1", { pool: "100", routes, device: one })];
         await networks.node.clock.advance(1);
         await killBeforeConfiguration(() => networks.addOne("net1"));
         expect(networks.inside()).toMatchObject({ net1: [] });

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { parseIp, parsePrefix } from "@antrea/ip";
-import { FakeNetworks, planOf } from "./fake-networks.ts";
+import { FakeNetworks } from "./fake-networks.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 
 const container = "ab12".repeat(16);
 const netns = "/run/netns/ab12ab12";
@@ -21,7 +22,7 @@ const refusal = (adding: Promise<unknown>): Promise<unknown> =>
 const routes = (): readonly string[] => networks.node.inside.routesIn(netns).toSorted();
 
 describe("the default route", () => {
-    const moving = planOf("eth1", { pool: "100", defaultGateways: [parseIp("192.168.100.1")] });
+    const moving = plannedNetwork("eth1", { pool: "100", defaultGateways: [parseIp("192.168.100.1")] });
 
     it("moves to the interface that asks for it, while Services stay with the Pod network, also after a repeated ADD", async () => {
         begin([moving]);
@@ -35,14 +36,14 @@ describe("the default route", () => {
     });
 
     it("stays with the Pod network where none asks for it", async () => {
-        begin([planOf("eth1", { pool: "100" })]);
+        begin([plannedNetwork("eth1", { pool: "100" })]);
         await networks.node.add();
         expect(networks.node.inside.routesIn(netns)).toEqual(["0.0.0.0/0 via 10.10.1.1 dev eth0"]);
         expect(networks.further.defaultFamilies(container)).toEqual(new Set());
     });
 
     it("that the kernel does not take fails the ADD, which then leaves nothing", async () => {
-        begin([planOf("eth1", { pool: "100", defaultGateways: [parseIp("198.51.100.1")] })]);
+        begin([plannedNetwork("eth1", { pool: "100", defaultGateways: [parseIp("198.51.100.1")] })]);
         expect(await refusal(networks.node.add())).toMatchObject({
             code: "BAD_ROUTE",
             fault: "caller",
@@ -68,7 +69,7 @@ describe("the default route", () => {
             order: [0, fixed],
             given: new Map<number, never>(),
         };
-        begin([planOf("eth1", { addresses, routes: [{ dst: "0.0.0.0/0" }, { dst: "::/0" }] })], cidrs);
+        begin([plannedNetwork("eth1", { addresses, routes: [{ dst: "0.0.0.0/0" }, { dst: "::/0" }] })], cidrs);
         networks.serviceCidrs = [parsePrefix("10.96.0.0/12"), parsePrefix("fd00:96::/112")];
         await networks.node.add();
         expect(routes()).toEqual([
@@ -83,19 +84,19 @@ describe("the default route", () => {
 
     it("leads to the gateway of the annotation rather than to that of the network", async () => {
         const gateways = [parseIp("192.168.100.9")];
-        begin([planOf("eth1", { pool: "100", defaultGateways: gateways, routes: [{ dst: "0.0.0.0/0" }] })]);
+        begin([plannedNetwork("eth1", { pool: "100", defaultGateways: gateways, routes: [{ dst: "0.0.0.0/0" }] })]);
         await networks.node.add();
         expect(routes()).toEqual(["0.0.0.0/0 via 192.168.100.9 dev eth1"]);
     });
 
     it("moves also where its destination is written with host bits", async () => {
-        begin([planOf("eth1", { pool: "100", routes: [{ dst: "10.0.0.1/0" }] })]);
+        begin([plannedNetwork("eth1", { pool: "100", routes: [{ dst: "10.0.0.1/0" }] })]);
         await networks.node.add();
         expect(routes()).toEqual(["0.0.0.0/0 via 192.168.100.1 dev eth1"]);
     });
 
     it("without a gateway is refused, with what is missing", async () => {
-        begin([planOf("eth1", { routes: [{ dst: "0.0.0.0/0" }] })]);
+        begin([plannedNetwork("eth1", { routes: [{ dst: "0.0.0.0/0" }] })]);
         expect(await refusal(networks.node.add())).toMatchObject({
             code: "BAD_ROUTE",
             fault: "caller",
@@ -117,7 +118,7 @@ describe("the default route", () => {
 });
 
 describe("the routes of a running Pod to the ranges of Services", () => {
-    const moving = planOf("eth1", { pool: "100", defaultGateways: [parseIp("192.168.100.1")] });
+    const moving = plannedNetwork("eth1", { pool: "100", defaultGateways: [parseIp("192.168.100.1")] });
     const known = async (...cidrs: readonly string[]): Promise<void> => {
         networks.areServiceCidrsKnown = true;
         networks.serviceCidrs = cidrs.map((cidr) => parsePrefix(cidr));
@@ -221,7 +222,7 @@ describe("the routes of a running Pod to the ranges of Services", () => {
     });
 
     it("are not touched in a Pod whose default route leads to the Pod network", async () => {
-        begin([planOf("eth1", { pool: "100" })]);
+        begin([plannedNetwork("eth1", { pool: "100" })]);
         await networks.node.add();
         await known("10.97.0.0/16");
         expect(routes()).toEqual(["0.0.0.0/0 via 10.10.1.1 dev eth0"]);
@@ -231,11 +232,11 @@ describe("the routes of a running Pod to the ranges of Services", () => {
 describe("the routes of a network", () => {
     it("lead to the gateway of its address, or the one that is named", async () => {
         begin([
-            planOf("eth1", {
+            plannedNetwork("eth1", {
                 pool: "100",
                 routes: [{ dst: "10.20.0.0/16" }, { dst: "10.30.0.0/16", gw: "192.168.100.254" }],
             }),
-            planOf("eth2", { routes: [{ dst: "10.40.0.0/16" }] }),
+            plannedNetwork("eth2", { routes: [{ dst: "10.40.0.0/16" }] }),
         ]);
         await networks.node.add();
         expect(routes()).toEqual([
@@ -247,7 +248,12 @@ describe("the routes of a network", () => {
     });
 
     it("lead to the range of a destination that has host bits", async () => {
-        begin([planOf("eth1", { pool: "100", routes: [{ dst: "10.20.0.5/16" }, { dst: "3ffe:ffff:0:01ff::1/64" }] })]);
+        begin([
+            plannedNetwork("eth1", {
+                pool: "100",
+                routes: [{ dst: "10.20.0.5/16" }, { dst: "3ffe:ffff:0:01ff::1/64" }],
+            }),
+        ]);
         await networks.node.add();
         expect(routes()).toEqual([
             "0.0.0.0/0 via 10.10.1.1 dev eth0",
@@ -258,7 +264,7 @@ describe("the routes of a network", () => {
 
     it("lead to the same place through two interfaces on one network", async () => {
         const twice = { pool: "100", routes: [{ dst: "10.20.0.0/16" }] };
-        begin([planOf("eth1", twice), planOf("eth2", twice)]);
+        begin([plannedNetwork("eth1", twice), plannedNetwork("eth2", twice)]);
         await networks.node.add();
         expect(routes()).toEqual([
             "0.0.0.0/0 via 10.10.1.1 dev eth0",
@@ -268,7 +274,7 @@ describe("the routes of a network", () => {
     });
 
     it("that the Pod has already from the same interface are no matter", async () => {
-        begin([planOf("eth1", { pool: "100", routes: [{ dst: "10.20.0.0/16" }, { dst: "10.20.0.0/16" }] })]);
+        begin([plannedNetwork("eth1", { pool: "100", routes: [{ dst: "10.20.0.0/16" }, { dst: "10.20.0.0/16" }] })]);
         await networks.node.add();
         expect(routes()).toHaveLength(2);
     });
@@ -277,7 +283,7 @@ describe("the routes of a network", () => {
         ["the Pod network", "10.10.1.0/24", "eth0"],
         ["another network", "192.168.200.0/24", "eth2"],
     ])("never take the place of one of %s", async (_, dst, holder) => {
-        begin([planOf("eth2", { pool: "200" }), planOf("eth1", { pool: "100", routes: [{ dst }] })]);
+        begin([plannedNetwork("eth2", { pool: "200" }), plannedNetwork("eth1", { pool: "100", routes: [{ dst }] })]);
         // Its addresses come first.
         const configured = Promise.withResolvers<void>();
         networks.node.steps.waits.set("claim network", configured.promise);
@@ -294,18 +300,21 @@ describe("the routes of a network", () => {
     });
 
     it("that lead elsewhere from two interfaces are refused for the second", async () => {
-        const routeTo = (pool: string): Parameters<typeof planOf>[1] => ({ pool, routes: [{ dst: "10.20.0.0/16" }] });
-        begin([planOf("eth1", routeTo("100")), planOf("eth2", routeTo("200"))]);
+        const routeTo = (pool: string): Parameters<typeof plannedNetwork>[1] => ({
+            pool,
+            routes: [{ dst: "10.20.0.0/16" }],
+        });
+        begin([plannedNetwork("eth1", routeTo("100")), plannedNetwork("eth2", routeTo("200"))]);
         expect(await refusal(networks.node.add())).toMatchObject({ code: "BAD_ROUTE" });
         const direct = { routes: [{ dst: "10.20.0.0/16" }] };
-        begin([planOf("eth1", direct), planOf("eth2", direct)]);
+        begin([plannedNetwork("eth1", direct), plannedNetwork("eth2", direct)]);
         expect(await refusal(networks.node.add())).toMatchObject({
             message: expect.stringContaining("the route to 10.20.0.0/16 on eth2 cannot be added, as eth1 has"),
         });
     });
 
     it("are not blamed for what is an error of this program", async () => {
-        begin([planOf("eth1", { pool: "100", routes: [{ dst: "10.20.0.0/16" }] })]);
+        begin([plannedNetwork("eth1", { pool: "100", routes: [{ dst: "10.20.0.0/16" }] })]);
         let batches = 0;
         networks.node.steps.failure = (_, name) => (name === "pod batch" && (batches += 1) > 2 ? "before" : undefined);
         expect(await refusal(networks.node.add())).toMatchObject({ code: "STEP_FAILED" });
@@ -313,7 +322,7 @@ describe("the routes of a network", () => {
 });
 
 it("an interface that vanishes while it is set up fails its ADD", async () => {
-    begin([planOf("eth1", { pool: "100" })]);
+    begin([plannedNetwork("eth1", { pool: "100" })]);
     networks.node.steps.failure = (_, name) => {
         if (name === "ensure network ports") networks.node.inside.remove(netns, "eth1");
         return undefined;

@@ -6,14 +6,8 @@ import { eventually } from "../../support/eventually.ts";
 import { Interruptions } from "../../support/interruptions.ts";
 import { TestNetns } from "../../support/namespace.ts";
 import { FakeNetworkAllocations } from "../../support/network-allocations.ts";
-import {
-    addNic,
-    plannedNetwork as network,
-    podPorts,
-    refusalOf,
-    testNic,
-    TestSandboxes,
-} from "../../support/network-node.ts";
+import { addNic, podPorts, refusalOf, testNic, TestSandboxes } from "../../support/network-node.ts";
+import { plannedNetwork as network } from "../../support/planned-network.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { ipsOf, type TestPod } from "../../support/test-pod.ts";
 import { podRecord } from "../../support/records.ts";

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { FakeNetworks, planOf } from "./fake-networks.ts";
+import { FakeNetworks } from "./fake-networks.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 
 const container = "ab12".repeat(16);
 const netns = "/run/netns/ab12ab12";
@@ -109,8 +110,8 @@ describe("the DEL of one interface", () => {
 
     describe("that has the Pod's default route", () => {
         const routes = (): readonly string[] => networks.node.inside.routesIn(netns);
-        const gateway = (pool: string): ReturnType<typeof planOf> =>
-            planOf(`net${pool === "100" ? 1 : 2}`, { pool, defaultGateways: [parseIp(`192.168.${pool}.1`)] });
+        const gateway = (pool: string): ReturnType<typeof plannedNetwork> =>
+            plannedNetwork(`net${pool === "100" ? 1 : 2}`, { pool, defaultGateways: [parseIp(`192.168.${pool}.1`)] });
 
         beforeEach(() => begin([gateway("100"), gateway("200")]));
 
@@ -161,7 +162,7 @@ describe("the DEL of one interface", () => {
             const addresses = { demands: [{ pool: "100", fixed: undefined }], order, given: new Map<number, never>() };
             const [v4, v6] = [parseIp("192.168.100.1"), parseIp("fd00:100::1")];
             await begin(
-                [planOf("net1", { addresses, defaultGateways: [v4, v6] })],
+                [plannedNetwork("net1", { addresses, defaultGateways: [v4, v6] })],
                 ["10.10.1.0/24", "fd10:10:0:1::/64"],
             );
             const own = routes().toSorted();
@@ -169,7 +170,7 @@ describe("the DEL of one interface", () => {
             expect(routes().every((route) => route.endsWith("dev net1"))).toBe(true);
             await networks.single.delete(net1);
             expect(routes().toSorted()).toEqual(own);
-            networks.plans = [planOf("net1", { addresses, defaultGateways: [v6] })];
+            networks.plans = [plannedNetwork("net1", { addresses, defaultGateways: [v6] })];
             await networks.node.clock.advance(1);
             await networks.addOne("net1");
             await networks.single.delete(net1);

@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { messageOf } from "@antrea/errors";
 import { parseIp } from "@antrea/ip";
 import { wiringErrorCode } from "../../../src/features/pod-network/index.ts";
-import { askedFor, device, FakeNetworks, planOf } from "./fake-networks.ts";
+import { askedFor, device, FakeNetworks } from "./fake-networks.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 
 const container = "ab12".repeat(16);
 const other = "cd34".repeat(16);
@@ -211,8 +212,8 @@ describe("the ADD of one interface", () => {
 
     it("that fails gives all back, and reports why, whatever the reason", async () => {
         await begin([
-            planOf("net1", { pool: "full" }),
-            planOf("net2", { pool: "100", routes: [{ dst: "10.10.1.0/24" }] }),
+            plannedNetwork("net1", { pool: "full" }),
+            plannedNetwork("net2", { pool: "100", routes: [{ dst: "10.10.1.0/24" }] }),
         ]);
         const exhausted = await refusal(networks.addOne("net1"));
         expect(exhausted).toMatchObject({ code: "EXHAUSTED" });
@@ -235,7 +236,7 @@ describe("the ADD of one interface", () => {
     });
 
     it("that cannot have the default route is not made at all", async () => {
-        await begin([planOf("net1", { pool: "100", defaultGateways: [parseIp("198.51.100.1")] })]);
+        await begin([plannedNetwork("net1", { pool: "100", defaultGateways: [parseIp("198.51.100.1")] })]);
         expect(await refusal(networks.addOne("net1"))).toMatchObject({ code: "BAD_ROUTE" });
         expect(networks.held()).toEqual(nothingHeld);
         expect(Object.keys(networks.inside(netns))).toEqual(["eth0"]);
@@ -269,7 +270,7 @@ describe("the ADD of one interface", () => {
 });
 
 describe("a virtual function as one interface", () => {
-    beforeEach(() => begin([planOf("net1", { pool: "100", device })]));
+    beforeEach(() => begin([plannedNetwork("net1", { pool: "100", device })]));
 
     it("goes home with its DEL, and back by a repeated ADD if the Pod lost it", async () => {
         await networks.addOne("net1");
@@ -286,7 +287,7 @@ describe("a virtual function as one interface", () => {
     });
 
     it("of a failed ADD goes home, with its address, and out of the record", async () => {
-        networks.plans = [planOf("net1", { pool: "100", device, routes: [{ dst: "10.10.1.0/24" }] })];
+        networks.plans = [plannedNetwork("net1", { pool: "100", device, routes: [{ dst: "10.10.1.0/24" }] })];
         expect(await refusal(networks.addOne("net1"))).toMatchObject({ code: "BAD_ROUTE" });
         expect(networks.held()).toEqual(nothingHeld);
         expect(networks.node.network.interfaces()[0]?.record.functions).toBeUndefined();
@@ -295,7 +296,7 @@ describe("a virtual function as one interface", () => {
     });
 
     it("stays in the record beside one that ends", async () => {
-        networks.plans = [...networks.plans, planOf("net2", { device: { ...device, id: "0000:af:06.1" } })];
+        networks.plans = [...networks.plans, plannedNetwork("net2", { device: { ...device, id: "0000:af:06.1" } })];
         await networks.addOne("net1");
         await networks.addOne("net2");
         const recorded = (): readonly string[] | undefined =>
@@ -312,7 +313,7 @@ describe("a GC", () => {
     it("removes the interfaces of its network that it does not list, and none that is asked for meanwhile", async () => {
         for (const ifName of ["net1", "net2", "net3"]) {
             const network = ifName === "net3" ? "default/b" : "default/a";
-            networks.plans = [planOf(ifName, { pool: "100", network })];
+            networks.plans = [plannedNetwork(ifName, { pool: "100", network })];
             await networks.addOne(ifName, { asked: askedFor(ifName, network) });
         }
         const now = networks.node.clock.monotonic();
@@ -331,10 +332,10 @@ describe("a GC of a network that Pods also have by their annotation", () => {
 
     beforeEach(async () => {
         networks = new FakeNetworks();
-        networks.plans = [planOf("eth1", { pool: "100", network: "default/a" })];
+        networks.plans = [plannedNetwork("eth1", { pool: "100", network: "default/a" })];
         await networks.node.add();
         await networks.node.clock.advance(1);
-        networks.plans = [planOf("net1", { pool: "100", network: "default/a" })];
+        networks.plans = [plannedNetwork("net1", { pool: "100", network: "default/a" })];
         await networks.addOne("net1", { asked: askedFor("net1", "default/a") });
     });
 

@@ -1,10 +1,11 @@
 import { expect, it } from "@jest/globals";
-import { FakeNetworks, planOf } from "./fake-networks.ts";
+import { FakeNetworks } from "./fake-networks.ts";
+import { plannedNetwork } from "../../support/planned-network.ts";
 import { nothingTaken } from "./fake-node.ts";
 
 it("an ADD whose own allocation is deleted by force while it waits for a network fails and gives all back", async () => {
     const networks = new FakeNetworks({ pools: true });
-    networks.plans = [planOf("eth1")];
+    networks.plans = [plannedNetwork("eth1")];
     const { node } = networks;
     const port = Promise.withResolvers<void>();
     node.steps.waits.set("network ports opened", port.promise);
